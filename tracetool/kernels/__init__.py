@@ -1,0 +1,1 @@
+"""Per-packet loops: numba over NumPy arrays. Each kernel has a slow, obvious twin in ``tests/naive/``."""

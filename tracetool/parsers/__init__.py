@@ -1,0 +1,82 @@
+"""Input formats: one file each, chosen by content.
+
+A parser is a module with
+
+``NAME``
+    the format's name in the `inputs` table,
+``DESCRIPTION``
+    one line for the list of known formats,
+``sniff(head: bytes) -> bool``
+    whether the first `tracetool.sources.HEAD_BYTES` bytes are of this format (fewer where the input is shorter): yes
+    only to its own, never an exception,
+``parse(stream, log, options) -> Iterator[tuple[str, pyarrow.Table]]``
+    pieces of tables, as they are read: the table's name and rows in its schema. It yields exactly one row of
+    `inputs`, and `flows` before the end; diagnostics go to ``log``, whose ``input`` is the value for the `input`
+    column. It never raises for damage inside the input. (`inputs.damaged` is set by ingest, from the log.)
+
+A new format is one new file and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+from tracetool.errors import FormatError, UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tracetool.diagnostics import DiagnosticLog
+    from tracetool.parsers.options import ParseOptions
+    from tracetool.sources import Stream
+
+#: Module of each format, in the order in which they are asked.
+FORMATS = (
+    "pcap",
+    "pcapng",
+    "tcp_probe",
+    "ss",
+)
+
+Pieces = Iterator[tuple[str, "pa.Table"]]
+
+
+class Parser(Protocol):
+    """What a parser module offers."""
+
+    NAME: str
+    DESCRIPTION: str
+    sniff: Callable[[bytes], bool]
+    parse: Callable[[Stream, DiagnosticLog, ParseOptions], Pieces]
+
+
+def get(name: str) -> Parser:
+    """Return the parser of a format by its name.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+    if name not in FORMATS:
+        raise UsageError(f"no format {name!r}: known are {', '.join(FORMATS)}")
+    return cast("Parser", import_module(f"{__name__}.{name}"))
+
+
+def detect(head: bytes, where: str) -> Parser:
+    """Find the parser whose format an input's first bytes are.
+
+    Raises
+    ------
+    FormatError
+        If none knows them.
+    """
+    for name in FORMATS:
+        parser = get(name)
+        if parser.sniff(head):
+            return parser
+    start = " ".join(f"{byte:02x}" for byte in head[:8]) or "nothing: it is empty"
+    known = "; ".join(get(name).DESCRIPTION for name in FORMATS)
+    raise FormatError(f"{where}: unknown format (it starts with {start}); known are: {known}")

@@ -1,0 +1,264 @@
+"""The layout of a figure in a terminal or a mail: title, legend, rails, frame, ticks, notes.
+
+`ascii.py` and `unicode.py` bring a `Medium` each (how cells are drawn and framed); everything about where things stand
+is here, so both show the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from tracetool.report.plain import display_width, wrap
+from tracetool.report.raster import cell_of, point_mask
+from tracetool.report.ticks import Scale, scale_of, tick_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tracetool.report.figure import Events, Figure, Panel, Series, Span
+
+MIN_WIDTH, MIN_ROWS = 40, 5
+MAX_RULES = 12
+"""More full-height events than this are shown on their rail only: rules would hatch the plot."""
+
+
+class Cell(NamedTuple):
+    """A piece of text with the palette slot it is drawn in (-1: the terminal's own colour)."""
+
+    text: str
+    color: int = -1
+
+
+class Grid(NamedTuple):
+    """Characters and palette slots (-1 none) of a plot area, both of shape (rows, columns)."""
+
+    chars: NDArray[np.str_]
+    colors: NDArray[np.intp]
+
+
+class Border(NamedTuple):
+    """Characters of the frame: straight, ticked and corner pieces."""
+
+    left: str
+    left_tick: str
+    right: str
+    across: str
+    below_tick: str
+    top_left: str
+    top_right: str
+    bottom_left: str
+    bottom_right: str
+
+
+class Medium(Protocol):
+    """What differs between 7-bit text and Unicode."""
+
+    border: Border
+
+    def clean(self, text: str) -> str:
+        """Return text from data as this medium may show it."""
+
+    def draw(self, panel: Panel, xs: Scale, ys: Scale, width: int, height: int) -> Grid:
+        """Return the series of `panel` drawn into a grid."""
+
+    def sample(self, series: Series) -> str:
+        """Return what stands for `series` in the legend."""
+
+    def finish(self, cells: Sequence[Cell]) -> str:
+        """Return one line of output."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where a panel's plot area stands: its size and the width of the gutter left of it."""
+
+    width: int
+    height: int
+    gutter: int
+
+
+def render_text(figure: Figure, medium: Medium, *, width: int, height: int | None = None) -> str:
+    """Return `figure` as lines of text ending in a newline.
+
+    Parameters
+    ----------
+    width
+        Columns of the whole, at least 40.
+    height
+        Lines of the whole; by default 24 for one panel and 13 more for each other. Plot areas shrink to fit, to five
+        rows each at the least.
+    """
+    width = max(width, MIN_WIDTH)
+    head = [Cell(line) for text in (figure.title, figure.subtitle) for line in wrap(medium.clean(text), width)]
+    foot = [Cell(line) for note in figure.notes for line in wrap(medium.clean(note), width)]
+    height = height or 24 + 13 * (len(figure.panels) - 1) + max(0, len(head) + len(foot) - 3)
+    scales = [_scales(figure, panel, height // max(len(figure.panels), 1), width) for panel in figure.panels]
+    labels = [tick_labels(ys.ticks(_tick_rows(height // len(figure.panels)))) for _, ys in scales]
+    gutter = max((len(label) for group in labels for label in group), default=1) + 2
+    inner = width - gutter - 2
+    tops = [_top(panel, xs, medium, inner, gutter, width) for panel, (xs, _) in zip(figure.panels, scales, strict=True)]
+    shown = [_shows_x(figure, index) for index in range(len(figure.panels))]
+    fixed = len(head) + len(foot) + sum(len(top) + 2 + 2 * show for top, show in zip(tops, shown, strict=True))
+    weights = np.array([panel.weight for panel in figure.panels], float)
+    rows = np.maximum(MIN_ROWS, ((height - fixed) * weights / weights.sum()).astype(int))
+    lines: list[list[Cell]] = [[cell] for cell in head]
+    for panel, (xs, ys), top, show, count in zip(figure.panels, scales, tops, shown, rows, strict=True):
+        frame = _Frame(inner, int(count), gutter)
+        lines += top + _plot(panel, xs, ys, frame, medium)
+        if show:
+            lines += _x_labels(figure, panel, xs, frame, medium)
+    lines += [[cell] for cell in foot]
+    return "\n".join(medium.finish(line) for line in lines) + "\n"
+
+
+def _tick_rows(height: int) -> int:
+    return max(2, height // 4)
+
+
+def _shows_x(figure: Figure, index: int) -> bool:
+    """Whether the x ticks stand below this panel: panels on one axis show it once, under the last of them."""
+    own = figure.panels[index].x
+    return own is not None or index + 1 == len(figure.panels) or figure.panels[index + 1].x is not None
+
+
+def _scales(figure: Figure, panel: Panel, rows: int, width: int) -> tuple[Scale, Scale]:
+    peers = [peer for peer in figure.panels if peer.x is None] if panel.x is None else [panel]
+    axis = figure.x_axis(panel)
+    times = [part.x for peer in peers for part in (*peer.series, *peer.events)]
+    times += [np.array([span.start, span.end]) for peer in peers for span in peer.spans]
+    values = [part for series in panel.series for part in (series.y, series.y2) if part is not None]
+    values += [events.y for events in panel.events if events.y is not None]
+    nice_x = width // 10 if axis.scale == "log" else 0
+    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=_tick_rows(rows))
+
+
+def _top(panel: Panel, xs: Scale, medium: Medium, inner: int, gutter: int, width: int) -> list[list[Cell]]:
+    """Return the lines above a plot area: y label and legend, then a rail for phases and for each kind of moment."""
+    entries = [
+        Cell(f"{medium.sample(series)} {medium.clean(series.name)}", series.style.color) for series in panel.series if len(series.x)
+    ]
+    entries += [
+        Cell(f"{events.style.mark} {medium.clean(events.name)} ({len(events.x)})", events.style.color)
+        for events in panel.events
+        if len(events.x)
+    ]
+    marks = {span.mark: span for span in panel.spans}
+    entries += [Cell(f"{mark} {medium.clean(span.name)}", span.color) for mark, span in marks.items()]
+    label = medium.clean(f"{panel.title}: {panel.y.title}" if panel.title else panel.y.title)
+    lines = _legend(label, entries, width)
+    if panel.spans:
+        lines.append([Cell(" " * (gutter + 1)), *_span_rail(panel.spans, xs, inner)])
+    for events in panel.events:
+        if events.y is None and len(events.x):
+            lines.append([Cell(" " * (gutter + 1)), *_event_rail(events, xs, inner, medium)])
+    return lines
+
+
+def _legend(label: str, entries: list[Cell], width: int) -> list[list[Cell]]:
+    """Return the y label at the left and the entries right-aligned beside it, on as many lines as they need."""
+    rows: list[list[Cell]] = [[]]
+    room = width - display_width(label) - 3
+    for entry in entries:
+        used = sum(display_width(cell.text) + 3 for cell in rows[-1])
+        if rows[-1] and used + display_width(entry.text) > room:
+            rows.append([])
+            room = width
+        if not rows[-1] and display_width(entry.text) > room and len(rows) == 1:
+            rows.append([])  # not beside the label: below it
+            room = width
+        rows[-1].append(entry if display_width(entry.text) <= width else Cell(entry.text[:width], entry.color))
+    lines = []
+    for index, row in enumerate(rows):
+        spaced = [part for entry in row for part in (entry, Cell("   "))][:-1]
+        left = label if index == 0 else ""
+        gap = width - display_width(left) - sum(display_width(cell.text) for cell in spaced)
+        lines.append([Cell(left), Cell(" " * max(gap, 0)), *spaced] if spaced else [Cell(left)])
+    return lines
+
+
+def _span_rail(spans: Sequence[Span], xs: Scale, inner: int) -> list[Cell]:
+    """Return a line on which each phase is a run of its letter."""
+    rail = [Cell(" ")] * inner
+    for span in spans:
+        ends = np.clip(xs.fractions(np.array([span.start, span.end])), 0.0, 1.0)
+        start, end = np.rint(ends * (inner - 1)).astype(int)
+        rail[start : end + 1] = [Cell(span.mark, span.color)] * (end + 1 - start)
+    return rail
+
+
+def _event_rail(events: Events, xs: Scale, inner: int, medium: Medium) -> list[Cell]:
+    """Return a line with a mark at each moment, and its label beside it where there is room."""
+    rail = [Cell(" ")] * inner
+    columns = cell_of(xs.fractions(events.x), inner)
+    for column in columns[columns >= 0]:
+        rail[column] = Cell(events.style.mark, events.style.color)
+    for column, label in zip(columns, events.labels, strict=False):
+        text = medium.clean(label)
+        for start in (column + 2, column - 1 - len(text)):
+            free = rail[max(start - 1, 0) : start + len(text) + 1]
+            if column >= 0 and start >= 0 and start + len(text) <= inner and all(c.text == " " or i == 0 for i, c in enumerate(free)):
+                rail[start : start + len(text)] = [Cell(char, events.style.color) for char in text]
+                break
+    return rail
+
+
+def _plot(panel: Panel, xs: Scale, ys: Scale, frame: _Frame, medium: Medium) -> list[list[Cell]]:
+    """Return the frame with its y ticks and what it holds."""
+    border = medium.border
+    grid = medium.draw(panel, xs, ys, frame.width, frame.height)
+    _draw_events(grid, panel.events, xs, ys)
+    if not any(len(part.x) for part in (*panel.series, *panel.events)):
+        _write(grid, "no data")
+    ticks = ys.ticks(_tick_rows(frame.height + 6))
+    at = dict(zip(frame.height - 1 - cell_of(ys.fractions(np.array(ticks)), frame.height), tick_labels(ticks), strict=True))
+    columns = set(cell_of(xs.fractions(np.array(xs.ticks(max(2, frame.width // 10)))), frame.width).tolist())
+    pad = " " * frame.gutter
+    lines = [[Cell(pad + border.top_left + border.across * frame.width + border.top_right)]]
+    for row in range(frame.height):
+        label = at.get(row)
+        edge = border.left if label is None else border.left_tick
+        cells = [Cell(str(char), int(color)) for char, color in zip(grid.chars[row], grid.colors[row], strict=True)]
+        lines.append([Cell(f"{label or '':>{frame.gutter - 1}} {edge}"), *cells, Cell(border.right)])
+    floor = "".join(border.below_tick if column in columns else border.across for column in range(frame.width))
+    return [*lines, [Cell(pad + border.bottom_left + floor + border.bottom_right)]]
+
+
+def _draw_events(grid: Grid, groups: Sequence[Events], xs: Scale, ys: Scale) -> None:
+    """Put event marks over the curves, and rules of full-height events where nothing else is drawn."""
+    height, width = grid.chars.shape
+    for events in groups:
+        if events.y is not None:
+            mask = point_mask(xs.fractions(events.x), ys.fractions(events.y), width, height)
+            grid.chars[mask], grid.colors[mask] = events.style.mark, events.style.color
+        elif len(events.x) <= MAX_RULES:
+            columns = cell_of(xs.fractions(events.x), width)
+            mask = np.zeros((height, width), bool)
+            mask[:, columns[columns >= 0]] = True
+            mask &= grid.chars == " "
+            grid.chars[mask], grid.colors[mask] = ":", events.style.color
+
+
+def _write(grid: Grid, text: str) -> None:
+    height, width = grid.chars.shape
+    start = (width - len(text)) // 2
+    grid.chars[height // 2, start : start + len(text)] = list(text)
+
+
+def _x_labels(figure: Figure, panel: Panel, xs: Scale, frame: _Frame, medium: Medium) -> list[list[Cell]]:
+    """Return the tick labels under a panel, none overlapping, and the axis title centred below."""
+    ticks = xs.ticks(max(2, frame.width // 10))
+    line = [" "] * (frame.gutter + frame.width + 2)
+    last = -1
+    for column, label in zip(cell_of(xs.fractions(np.array(ticks)), frame.width), tick_labels(ticks), strict=True):
+        start = min(frame.gutter + 1 + int(column) - len(label) // 2, len(line) - len(label))
+        if column >= 0 and start > last:
+            line[start : start + len(label)] = label
+            last = start + len(label)
+    title = medium.clean(figure.x_axis(panel).title)
+    indent = frame.gutter + 1 + max(0, (frame.width - display_width(title)) // 2)
+    return [[Cell("".join(line))], [Cell(" " * indent + title)]]

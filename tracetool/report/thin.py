@@ -1,0 +1,107 @@
+"""M4 thinning: as many points as pixels can show, and no peak or trough lost.
+
+Each pixel column keeps its first, last, lowest and highest point (Jugel et al., "M4: A Visualization-Oriented Time
+Series Data Aggregation", VLDB 2014). A line through those points covers the same pixels as a line through all of them.
+Largest-triangle thinning (LTTB) has no such promise and drops maxima.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tracetool.report.figure import Figure, FloatArray, Panel, Series
+
+
+def m4_rows(x: FloatArray, y: FloatArray, columns: int, low: float | None = None, high: float | None = None) -> NDArray[np.intp]:
+    """Return the sorted rows to keep: first, last, lowest and highest of each of `columns` equal parts of the x range.
+
+    Parameters
+    ----------
+    x
+        Finite, not decreasing.
+    y
+        Values; NaN is a gap. The first row of a gap is kept, so that no line is drawn across it.
+    columns
+        Number of pixel columns, at least 1.
+    low, high
+        The x range that the columns share; by default that of the data.
+
+    Examples
+    --------
+    >>> m4_rows(np.arange(8.0), np.array([0.0, 5, 1, 2, 3, 3, -4, 3]), 1).tolist()
+    [0, 1, 6, 7]
+    """
+    if len(x) <= 4 * columns:
+        return np.arange(len(x))
+    low = float(x[0]) if low is None else low
+    high = float(x[-1]) if high is None else high
+    span = high - low
+    bins = np.zeros(len(x), np.intp) if span <= 0 else np.clip((x - low) / span * columns, 0, columns - 1).astype(np.intp)
+    starts = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
+    ends = np.r_[starts[1:], len(x)] - 1
+    return np.unique(
+        np.concatenate([starts, ends, _extreme_rows(y, starts, ends, np.inf), _extreme_rows(-y, starts, ends, np.inf), _gap_rows(y, starts)])
+    )
+
+
+def _extreme_rows(y: FloatArray, starts: NDArray[np.intp], ends: NDArray[np.intp], worst: float) -> NDArray[np.intp]:
+    """Return the first row of each part that holds its lowest value (NaN is never the lowest)."""
+    values = np.where(np.isnan(y), worst, y)
+    lowest = np.repeat(np.minimum.reduceat(values, starts), ends - starts + 1)
+    hits = np.flatnonzero(values == lowest)
+    part = np.searchsorted(starts, hits, side="right")
+    return hits[np.r_[True, part[1:] != part[:-1]]]
+
+
+def _gap_rows(y: FloatArray, starts: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return, for each part, the first row where a gap begins and the first where one ends."""
+    missing = np.isnan(y)
+    if not missing.any():
+        return np.empty(0, np.intp)
+    rows = []
+    for edge in (missing[1:] & ~missing[:-1], ~missing[1:] & missing[:-1]):
+        hits = np.flatnonzero(edge) + 1
+        if len(hits):
+            part = np.searchsorted(starts, hits, side="right")
+            rows.append(hits[np.r_[True, part[1:] != part[:-1]]])
+    return np.concatenate(rows) if rows else np.empty(0, np.intp)
+
+
+def thin_series(series: Series, columns: int, low: float | None = None, high: float | None = None) -> Series:
+    """Return `series` with at most six points for each pixel column (eight for a band, whose edges are thinned apart)."""
+    if len(series.x) <= 4 * columns:
+        return series
+    if series.kind == "points" and np.any(series.x[1:] < series.x[:-1]):
+        series = series.take(np.argsort(series.x, kind="stable"))
+    rows = m4_rows(series.x, series.y, columns, low, high)
+    if series.y2 is not None:
+        rows = np.union1d(rows, m4_rows(series.x, series.y2, columns, low, high))
+    return series.take(rows)
+
+
+def thin_figure(figure: Figure, columns: int) -> Figure:
+    """Return `figure` with every series thinned to `columns` pixel columns; events stay whole.
+
+    The subtitle says so, with the number of points before and after, where anything was left out.
+    """
+    before = sum(len(series.x) for panel in figure.panels for series in panel.series)
+    panels = tuple(_thin_panel(panel, columns) for panel in figure.panels)
+    after = sum(len(series.x) for panel in panels for series in panel.series)
+    if after == before:
+        return figure
+    said = f"{after:,} of {before:,} points drawn: first, last, lowest and highest per pixel column (M4), every event kept"
+    return replace(figure, panels=panels, subtitle=f"{figure.subtitle} | {said}" if figure.subtitle else said)
+
+
+def _thin_panel(panel: Panel, columns: int) -> Panel:
+    spans = [(series.x.min(), series.x.max()) for series in panel.series if len(series.x)]
+    if not spans:
+        return panel
+    low, high = float(min(span[0] for span in spans)), float(max(span[1] for span in spans))
+    return replace(panel, series=tuple(thin_series(series, columns, low, high) for series in panel.series))
