@@ -97,27 +97,36 @@ def render_text(figure: Figure, medium: Medium, *, width: int, height: int | Non
     head = [Cell(line) for text in (figure.title, figure.subtitle) for line in wrap(medium.clean(text), width)]
     foot = [Cell(line) for note in figure.notes for line in wrap(medium.clean(note), width)]
     height = height or 24 + 13 * (len(figure.panels) - 1) + max(0, len(head) + len(foot) - 3)
-    scales = [_scales(figure, panel, height // max(len(figure.panels), 1), width) for panel in figure.panels]
-    labels = [tick_labels(ys.ticks(_tick_rows(height // len(figure.panels)))) for _, ys in scales]
-    gutter = max((len(label) for group in labels for label in group), default=1) + 2
-    inner = width - gutter - 2
-    tops = [_top(panel, xs, medium, inner, gutter, width) for panel, (xs, _) in zip(figure.panels, scales, strict=True)]
-    shown = [_shows_x(figure, index) for index in range(len(figure.panels))]
-    fixed = len(head) + len(foot) + sum(len(top) + 2 + 2 * show for top, show in zip(tops, shown, strict=True))
-    weights = np.array([panel.weight for panel in figure.panels], float)
-    rows = np.maximum(MIN_ROWS, ((height - fixed) * weights / weights.sum()).astype(int))
+    legends = [_legend(panel, medium, width) for panel in figure.panels]
+    rows = _rows(figure, legends, height - len(head) - len(foot))
+    scales = [_scales(figure, panel, count, width) for panel, count in zip(figure.panels, rows, strict=True)]
+    labels = [label for (_, ys), count in zip(scales, rows, strict=True) for label in tick_labels(ys.ticks(_tick_count(count)))]
+    gutter = max((len(label) for label in labels), default=1) + 2
     lines: list[list[Cell]] = [[cell] for cell in head]
-    for panel, (xs, ys), top, show, count in zip(figure.panels, scales, tops, shown, rows, strict=True):
-        frame = _Frame(inner, int(count), gutter)
-        lines += top + _plot(panel, xs, ys, frame, medium)
-        if show:
+    for index, panel in enumerate(figure.panels):
+        frame = _Frame(width - gutter - 2, rows[index], gutter)
+        xs, ys = scales[index]
+        lines += legends[index] + _rails(panel, xs, frame, medium) + _plot(panel, xs, ys, frame, medium)
+        if _shows_x(figure, index):
             lines += _x_labels(figure, panel, xs, frame, medium)
     lines += [[cell] for cell in foot]
     return "\n".join(medium.finish(line) for line in lines) + "\n"
 
 
-def _tick_rows(height: int) -> int:
-    return max(2, height // 4)
+def _rows(figure: Figure, legends: Sequence[Sequence[object]], height: int) -> list[int]:
+    """Return how many rows each plot area has, after all that stands around them."""
+    around = sum(len(legend) + _rail_count(panel) + 2 for legend, panel in zip(legends, figure.panels, strict=True))
+    around += sum(2 for index in range(len(figure.panels)) if _shows_x(figure, index))
+    total = sum(panel.weight for panel in figure.panels)
+    return [max(MIN_ROWS, int((height - around) * panel.weight / total)) for panel in figure.panels]
+
+
+def _rail_count(panel: Panel) -> int:
+    return bool(panel.spans) + sum(1 for events in panel.events if events.y is None and len(events.x))
+
+
+def _tick_count(rows: int) -> int:
+    return max(2, rows // 3)
 
 
 def _shows_x(figure: Figure, index: int) -> bool:
@@ -134,11 +143,11 @@ def _scales(figure: Figure, panel: Panel, rows: int, width: int) -> tuple[Scale,
     values = [part for series in panel.series for part in (series.y, series.y2) if part is not None]
     values += [events.y for events in panel.events if events.y is not None]
     nice_x = width // 10 if axis.scale == "log" else 0
-    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=_tick_rows(rows))
+    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=_tick_count(rows) - 1)
 
 
-def _top(panel: Panel, xs: Scale, medium: Medium, inner: int, gutter: int, width: int) -> list[list[Cell]]:
-    """Return the lines above a plot area: y label and legend, then a rail for phases and for each kind of moment."""
+def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:
+    """Return the y label at the left and the legend right-aligned beside it, on as many lines as they need."""
     entries = [
         Cell(f"{medium.sample(series)} {medium.clean(series.name)}", series.style.color) for series in panel.series if len(series.x)
     ]
@@ -150,17 +159,6 @@ def _top(panel: Panel, xs: Scale, medium: Medium, inner: int, gutter: int, width
     marks = {span.mark: span for span in panel.spans}
     entries += [Cell(f"{mark} {medium.clean(span.name)}", span.color) for mark, span in marks.items()]
     label = medium.clean(f"{panel.title}: {panel.y.title}" if panel.title else panel.y.title)
-    lines = _legend(label, entries, width)
-    if panel.spans:
-        lines.append([Cell(" " * (gutter + 1)), *_span_rail(panel.spans, xs, inner)])
-    for events in panel.events:
-        if events.y is None and len(events.x):
-            lines.append([Cell(" " * (gutter + 1)), *_event_rail(events, xs, inner, medium)])
-    return lines
-
-
-def _legend(label: str, entries: list[Cell], width: int) -> list[list[Cell]]:
-    """Return the y label at the left and the entries right-aligned beside it, on as many lines as they need."""
     rows: list[list[Cell]] = [[]]
     room = width - display_width(label) - 3
     for entry in entries:
@@ -179,6 +177,13 @@ def _legend(label: str, entries: list[Cell], width: int) -> list[list[Cell]]:
         gap = width - display_width(left) - sum(display_width(cell.text) for cell in spaced)
         lines.append([Cell(left), Cell(" " * max(gap, 0)), *spaced] if spaced else [Cell(left)])
     return lines
+
+
+def _rails(panel: Panel, xs: Scale, frame: _Frame, medium: Medium) -> list[list[Cell]]:
+    """Return a line for the phases and one for each kind of full-height moment, aligned with the plot area."""
+    rails = [_span_rail(panel.spans, xs, frame.width)] if panel.spans else []
+    rails += [_event_rail(events, xs, frame.width, medium) for events in panel.events if events.y is None and len(events.x)]
+    return [[Cell(" " * (frame.gutter + 1)), *rail] for rail in rails]
 
 
 def _span_rail(spans: Sequence[Span], xs: Scale, inner: int) -> list[Cell]:
@@ -214,9 +219,9 @@ def _plot(panel: Panel, xs: Scale, ys: Scale, frame: _Frame, medium: Medium) -> 
     _draw_events(grid, panel.events, xs, ys)
     if not any(len(part.x) for part in (*panel.series, *panel.events)):
         _write(grid, "no data")
-    ticks = ys.ticks(_tick_rows(frame.height + 6))
+    ticks = ys.ticks(_tick_count(frame.height))
     at = dict(zip(frame.height - 1 - cell_of(ys.fractions(np.array(ticks)), frame.height), tick_labels(ticks), strict=True))
-    columns = set(cell_of(xs.fractions(np.array(xs.ticks(max(2, frame.width // 10)))), frame.width).tolist())
+    columns = set(cell_of(xs.fractions(np.array(xs.ticks(max(2, frame.width // 8)))), frame.width).tolist())
     pad = " " * frame.gutter
     lines = [[Cell(pad + border.top_left + border.across * frame.width + border.top_right)]]
     for row in range(frame.height):
@@ -251,7 +256,7 @@ def _write(grid: Grid, text: str) -> None:
 
 def _x_labels(figure: Figure, panel: Panel, xs: Scale, frame: _Frame, medium: Medium) -> list[list[Cell]]:
     """Return the tick labels under a panel, none overlapping, and the axis title centred below."""
-    ticks = xs.ticks(max(2, frame.width // 10))
+    ticks = xs.ticks(max(2, frame.width // 8))
     line = [" "] * (frame.gutter + frame.width + 2)
     last = -1
     for column, label in zip(cell_of(xs.fractions(np.array(ticks)), frame.width), tick_labels(ticks), strict=True):
