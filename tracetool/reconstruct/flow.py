@@ -50,6 +50,8 @@ class FlowPackets:
         has ``sack_edges[sack_offsets[i]:sack_offsets[i + 1]]``; `sack_offsets` has one entry more than the others.
     ecn : uint8
         ECN field of the IP header, 0 where unknown.
+    ip_id : int64
+        IPv4 identification, -1 where unknown.
     frame : int64
         Frame number in the capture.
     """
@@ -68,6 +70,7 @@ class FlowPackets:
     sack_edges: Ints
     sack_offsets: Ints
     ecn: npt.NDArray[np.uint8]
+    ip_id: Ints
     frame: Ints
 
     def __len__(self) -> int:
@@ -185,6 +188,7 @@ def flow_packets(frame: pl.DataFrame, direction: str) -> FlowPackets:
         sack_edges=sack.explode().drop_nulls().cast(pl.Int64).to_numpy(),
         sack_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
         ecn=ints("ecn", 0).astype(np.uint8),
+        ip_id=ints("ip_id"),
         frame=ints("frame"),
     )
 
