@@ -27,7 +27,7 @@ def render_ascii(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | No
     width
         Columns, at least 40.
     height
-        Lines of the whole; by default 24, and 13 more for each further panel.
+        Lines of the whole; by default plot areas of 16 rows (11 each where there are several).
 
     Examples
     --------

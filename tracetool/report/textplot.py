@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracetool.report.figure import Events, Figure, Panel, Series, Span
 
 MIN_WIDTH, MIN_ROWS = 40, 5
+SINGLE_ROWS, PANEL_ROWS = 16, 11
 MAX_RULES = 12
 """More full-height events than this are shown on their rail only: rules would hatch the plot."""
 
@@ -90,15 +91,14 @@ def render_text(figure: Figure, medium: Medium, *, width: int, height: int | Non
     width
         Columns of the whole, at least 40.
     height
-        Lines of the whole; by default 24 for one panel and 13 more for each other. Plot areas shrink to fit, to five
-        rows each at the least.
+        Lines of the whole: plot areas grow or shrink to fit, to five rows each at the least. By default a single plot
+        area has 16 rows, and each of several has 11.
     """
     width = max(width, MIN_WIDTH)
     head = [Cell(line) for text in (figure.title, figure.subtitle) for line in wrap(medium.clean(text), width)]
     foot = [Cell(line) for note in figure.notes for line in wrap(medium.clean(note), width)]
-    height = height or 24 + 13 * (len(figure.panels) - 1) + max(0, len(head) + len(foot) - 3)
     legends = [_legend(panel, medium, width) for panel in figure.panels]
-    rows = _rows(figure, legends, height - len(head) - len(foot))
+    rows = _rows(figure, legends, None if height is None else height - len(head) - len(foot))
     scales = [_scales(figure, panel, count, width) for panel, count in zip(figure.panels, rows, strict=True)]
     labels = [label for (_, ys), count in zip(scales, rows, strict=True) for label in tick_labels(ys.ticks(_tick_count(count)))]
     gutter = max((len(label) for label in labels), default=1) + 2
@@ -113,8 +113,12 @@ def render_text(figure: Figure, medium: Medium, *, width: int, height: int | Non
     return "\n".join(medium.finish(line) for line in lines) + "\n"
 
 
-def _rows(figure: Figure, legends: Sequence[Sequence[object]], height: int) -> list[int]:
-    """Return how many rows each plot area has, after all that stands around them."""
+def _rows(figure: Figure, legends: Sequence[Sequence[object]], height: int | None) -> list[int]:
+    """Return how many rows each plot area has: the default ones, or what `height` leaves after all that stands around."""
+    if height is None:
+        most = max(panel.weight for panel in figure.panels)
+        default = SINGLE_ROWS if len(figure.panels) == 1 else PANEL_ROWS
+        return [max(MIN_ROWS, round(default * panel.weight / most)) for panel in figure.panels]
     around = sum(len(legend) + _rail_count(panel) + 2 for legend, panel in zip(legends, figure.panels, strict=True))
     around += sum(2 for index in range(len(figure.panels)) if _shows_x(figure, index))
     total = sum(panel.weight for panel in figure.panels)
@@ -126,7 +130,7 @@ def _rail_count(panel: Panel) -> int:
 
 
 def _tick_count(rows: int) -> int:
-    return max(2, rows // 3)
+    return max(2, (rows + 2) // 3)
 
 
 def _shows_x(figure: Figure, index: int) -> bool:
@@ -143,7 +147,7 @@ def _scales(figure: Figure, panel: Panel, rows: int, width: int) -> tuple[Scale,
     values = [part for series in panel.series for part in (series.y, series.y2) if part is not None]
     values += [events.y for events in panel.events if events.y is not None]
     nice_x = width // 10 if axis.scale == "log" else 0
-    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=_tick_count(rows) - 1)
+    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=2 * _tick_count(rows))
 
 
 def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:

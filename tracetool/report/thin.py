@@ -96,7 +96,7 @@ def thin_figure(figure: Figure, columns: int) -> Figure:
     if after == before:
         return figure
     said = f"{after:,} of {before:,} points drawn: first, last, lowest and highest per pixel column (M4), every event kept"
-    return replace(figure, panels=panels, subtitle=f"{figure.subtitle} | {said}" if figure.subtitle else said)
+    return replace(figure, panels=panels, subtitle=f"{figure.subtitle}; {said}" if figure.subtitle else said)
 
 
 def _thin_panel(panel: Panel, columns: int) -> Panel:

@@ -1,0 +1,289 @@
+"""cwnd and ssthresh against time: what the sender allowed itself, who says so, and why it changed.
+
+Rows are those of `samples`: the sender's state as an ACK arrives. A window holds until the next row, so it is drawn as
+steps. Rows of several origins (the kernel's `tcp_probe`, `ss`, `iperf3`, our own inference) are overlaid, each with its
+own colour, dash and mark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style, floats, frames, nanoseconds, seconds_after
+
+if TYPE_CHECKING:
+    from tracetool.report.figure import FloatArray
+
+ORIGINS = {
+    "tcp_probe": "kernel, tcp_probe",
+    "ss": "kernel, ss",
+    "iperf3": "kernel, iperf3",
+    "inferred": "inferred from packets",
+}
+"""Origins of samples in the order of trust, with the words for them; later ones are drawn over earlier ones."""
+
+# Phase: name, mark in text, palette slot.
+PHASES = {
+    "slow_start": ("slow start", "s", 2),
+    "congestion_avoidance": ("congestion avoidance", "a", 5),
+    "recovery": ("recovery", "r", 3),
+    "loss": ("loss (RTO)", "l", 1),
+    "startup": ("startup", "s", 2),
+    "drain": ("drain", "d", 4),
+    "probe_bw": ("probe_bw", "b", 5),
+    "probe_rtt": ("probe_rtt", "t", 3),
+}
+MAX_SPANS = 400
+_LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1)}
+_CWND = (Style(0, 0, "*"), Style(4, 0, "o"), Style(2, 0, "x"), Style(3, 0, "+"))
+_SSTHRESH = (Style(1, 1, "#"), Style(7, 1, "%"), Style(6, 1, "="), Style(3, 2, "-"))
+
+
+def cwnd_figure(
+    samples: pl.DataFrame,
+    *,
+    events: pl.DataFrame | None = None,
+    recoveries: pl.DataFrame | None = None,
+    slow_starts: pl.DataFrame | None = None,
+    flow_label: str | dict[int, str] = "",
+    layout: str = "overlay",
+    inflight: bool = True,
+    phases: bool = True,
+    log: bool = False,
+    origin_ns: int | None = None,
+    display_filter: str = "",
+    notes: tuple[str, ...] = (),
+) -> Figure:
+    """Return cwnd, ssthresh and bytes in flight against time.
+
+    Parameters
+    ----------
+    samples
+        Rows of the `samples` table of one or several flows, of one or several origins.
+    events, recoveries, slow_starts
+        Rows of those tables for the same flows: retransmissions, recoveries and slow-start exits to mark. None: no marks.
+    flow_label
+        Name of the flow (addresses, ports, congestion control), or one name per flow number.
+    layout
+        With several flows: ``overlay`` draws them into one panel, ``multiples`` gives each its own.
+    inflight
+        Draw bytes in flight, in segments of `mss_bytes`. Only where one flow is drawn in a panel.
+    phases
+        Shade slow start, congestion avoidance, recovery and the rest, where the samples know their phase.
+    log
+        Logarithmic window axis.
+    origin_ns
+        What ``time 0`` means, in ns since the epoch; by default the first sample.
+    display_filter
+        Wireshark filter of the flow, for tooltips.
+    notes
+        Sentences to stand under the figure.
+
+    Examples
+    --------
+    >>> from datetime import datetime, timezone
+    >>> row = {"flow": 0, "direction": "a2b", "origin": "tcp_probe", "time": datetime(2026, 1, 1, tzinfo=timezone.utc)}
+    >>> figure = cwnd_figure(pl.DataFrame([row | {"cwnd_segments": 10.0, "ssthresh_segments": None}]), flow_label="flow 0")
+    >>> [series.name for series in figure.panels[0].series]
+    ['cwnd']
+    """
+    samples = samples.sort("time", maintain_order=True)
+    origin = origin_ns if origin_ns is not None else (int(nanoseconds(samples["time"].head(1))[0]) if len(samples) else 0)
+    keys = [key for key in ("input", "flow", "direction") if key in samples.columns and key == "flow"] or ["flow"]
+    flows = samples[keys[0]].unique(maintain_order=True).sort().to_list() if "flow" in samples.columns else [None]
+    tables = (events, recoveries, slow_starts)
+    y = Axis("window", "segments", "log" if log else "linear", None if log else 0.0)
+    single = len(flows) <= 1
+    if single:
+        panels = (_panel(samples, tables, origin, y, inflight=inflight, phases=phases),)
+    elif layout == "multiples":
+        panels = tuple(
+            _panel(_of(samples, flow), tuple(_of(table, flow) for table in tables), origin, y, inflight=inflight, phases=phases,
+                   title=_name(flow_label, flow))
+            for flow in flows
+        )
+    else:
+        panels = (_overlay(samples, flows, flow_label, origin, y),)
+    label = _name(flow_label, flows[0] if flows else None) if single else f"{len(flows)} flows"
+    return Figure(
+        title=f"cwnd and ssthresh: {label}" if label else "cwnd and ssthresh",
+        subtitle=_subtitle(samples),
+        x=Axis("time since first sample" if origin_ns is None else "time since start", "s"),
+        panels=panels,
+        notes=notes,
+        origin_ns=origin,
+        display_filter=display_filter,
+    )
+
+
+def _of(table: pl.DataFrame | None, flow: object) -> pl.DataFrame | None:
+    return None if table is None else table.filter(pl.col("flow") == flow)
+
+
+def _name(label: str | dict[int, str], flow: object) -> str:
+    return label if isinstance(label, str) else label.get(flow, f"flow {flow}")  # type: ignore[call-overload]
+
+
+def _subtitle(samples: pl.DataFrame) -> str:
+    """Say where the numbers come from and how many there are."""
+    if not len(samples):
+        return "no samples"
+    counts = dict(samples.group_by("origin", maintain_order=True).len().iter_rows())
+    return "samples: " + ", ".join(f"{counts[name]:,} {ORIGINS.get(name, name)}" for name in _origins(samples))
+
+
+def _origins(samples: pl.DataFrame) -> list[str]:
+    """Return the origins present, in the order of `ORIGINS`, strangers last."""
+    order = {name: rank for rank, name in enumerate(ORIGINS)}
+    return sorted(samples["origin"].unique().to_list(), key=lambda name: (order.get(name, len(order)), name))
+
+
+def _panel(
+    samples: pl.DataFrame,
+    tables: tuple[pl.DataFrame | None, ...],
+    origin: int,
+    y: Axis,
+    *,
+    inflight: bool,
+    phases: bool,
+    title: str = "",
+) -> Panel:
+    """Return one flow with all that is known of it."""
+    origins = _origins(samples)
+    series: list[Series] = []
+    best = samples.filter(pl.col("origin") == origins[0]) if origins else samples
+    if inflight:
+        series += _inflight(best, origin)
+    for rank, name in enumerate(origins):
+        rows = samples.filter(pl.col("origin") == name)
+        suffix = f" ({name})" if len(origins) > 1 else ""
+        series += _bounds(rows, origin, suffix, _CWND[rank % len(_CWND)])
+        series += _steps(rows, origin, "ssthresh_segments", f"ssthresh{suffix}", _SSTHRESH[rank % len(_SSTHRESH)])
+    for rank, name in enumerate(origins):
+        rows = samples.filter(pl.col("origin") == name)
+        suffix = f" ({name})" if len(origins) > 1 else ""
+        series += _steps(rows, origin, "cwnd_segments", f"cwnd{suffix}", _CWND[rank % len(_CWND)])
+    events, recoveries, slow_starts = tables
+    marks = [*_retransmissions(events, best, origin), *_recoveries(recoveries, origin), *_exits(slow_starts, origin)]
+    return Panel(y, tuple(series), tuple(marks), tuple(_spans(best, origin)) if phases else (), title=title)
+
+
+def _overlay(samples: pl.DataFrame, flows: list[int], labels: str | dict[int, str], origin: int, y: Axis) -> Panel:
+    """Return several flows in one set of axes: colour tells the flow, dash the origin."""
+    marks = "*o+x#%@&"
+    series = []
+    for slot, flow in enumerate(flows):
+        rows = samples.filter(pl.col("flow") == flow)
+        for rank, name in enumerate(_origins(rows)):
+            label = _name(labels, flow) if not isinstance(labels, str) else f"flow {flow}"
+            suffix = f" ({name})" if samples["origin"].n_unique() > 1 else ""
+            style = Style(slot, (slot + rank) % 5, marks[slot % len(marks)])
+            series += _steps(rows.filter(pl.col("origin") == name), origin, "cwnd_segments", f"{label}{suffix}", style)
+    return Panel(Axis("cwnd", y.unit, y.scale, y.low), tuple(series))
+
+
+def _steps(rows: pl.DataFrame, origin: int, column: str, name: str, style: Style) -> list[Series]:
+    """Return a column as steps; nothing where it is never known."""
+    if column not in rows.columns or rows[column].null_count() == len(rows):
+        return []
+    return [Series(name, "step", seconds_after(origin, rows["time"]), floats(rows[column]), style)]
+
+
+def _inflight(rows: pl.DataFrame, origin: int) -> list[Series]:
+    if not {"inflight_bytes", "mss_bytes"} <= set(rows.columns):
+        return []
+    mss = rows["mss_bytes"].drop_nulls().median()
+    if not isinstance(mss, (int, float)) or mss <= 0:
+        return []
+    segments = rows.with_columns(pl.col("inflight_bytes") / pl.col("mss_bytes").fill_null(int(mss)).cast(pl.Float64))
+    return _steps(segments, origin, "inflight_bytes", "in flight", Style(6, 2, ".", light=True))
+
+
+def _bounds(rows: pl.DataFrame, origin: int, suffix: str, style: Style) -> list[Series]:
+    """Return the bounds of an inferred cwnd as a band; where only the lower bound is known, there is no band."""
+    if not {"cwnd_low_segments", "cwnd_high_segments"} <= set(rows.columns):
+        return []
+    low, high = floats(rows["cwnd_low_segments"]), floats(rows["cwnd_high_segments"])
+    if not np.any(high > low):
+        return []
+    x = seconds_after(origin, rows["time"])
+    return [Series(f"cwnd bounds{suffix}", "band", x, low, Style(style.color, 0, ":", light=True), y2=np.where(np.isnan(low), np.nan, high))]
+
+
+def _retransmissions(events: pl.DataFrame | None, best: pl.DataFrame, origin: int) -> list[Events]:
+    """Return retransmissions by trigger, at the height of cwnd when they were sent."""
+    if events is None or not len(events):
+        return []
+    groups = []
+    kinds = (("retransmission", "R", 1), ("spurious_retransmission", "S", 4), ("tail_loss_probe", "P", 7))
+    for kind, mark, color in kinds:
+        rows = events.filter(pl.col("kind") == kind).sort("time")
+        if len(rows):
+            x = seconds_after(origin, rows["time"])
+            details = tuple(rows["trigger"].fill_null("unknown").to_list()) if "trigger" in rows.columns else ()
+            frame = frames(rows["frame"]) if "frame" in rows.columns else None
+            name = kind.replace("_", " ")
+            groups.append(Events(name, x, Style(color, 0, mark), _height(best, origin, x), details=details, frame=frame))
+    return groups
+
+
+def _height(rows: pl.DataFrame, origin: int, x: FloatArray) -> FloatArray:
+    """Return cwnd as known at each `x` (0 before the first sample, so that no event goes unseen)."""
+    known = rows.filter(pl.col("cwnd_segments").is_not_null())
+    if not len(known):
+        return np.zeros(len(x))
+    at = np.searchsorted(seconds_after(origin, known["time"]), x, side="right") - 1
+    values = floats(known["cwnd_segments"])
+    return np.where(at >= 0, values[np.clip(at, 0, None)], values[0])
+
+
+def _recoveries(recoveries: pl.DataFrame | None, origin: int) -> list[Events]:
+    if recoveries is None or not len(recoveries):
+        return []
+    groups = []
+    for kind, (name, mark, color) in _LOSSES.items():
+        rows = recoveries.filter(pl.col("kind") == kind).sort("start")
+        if len(rows):
+            details = tuple(_recovery_words(row) for row in rows.iter_rows(named=True))
+            groups.append(Events(name, seconds_after(origin, rows["start"]), Style(color, 0, mark), details=details))
+    return groups
+
+
+def _recovery_words(row: dict[str, object]) -> str:
+    words = [f"{label} {row[key]}" for key, label in (("lost_segments", "lost"), ("cwnd_before_segments", "cwnd before"),
+                                                      ("ssthresh_after_segments", "ssthresh after")) if row.get(key) is not None]
+    return ", ".join([*words, "undone"] if row.get("undone") else words)
+
+
+def _exits(slow_starts: pl.DataFrame | None, origin: int) -> list[Events]:
+    """Return the ends of slow start, each with its cause beside it."""
+    if slow_starts is None:
+        return []
+    rows = slow_starts.filter(pl.col("end").is_not_null()).sort("end")
+    if not len(rows):
+        return []
+    labels = tuple(rows["exit_cause"].fill_null("unknown").to_list())
+    details = tuple(rows["verdict"].fill_null("").to_list()) if "verdict" in rows.columns else ()
+    return [Events("slow-start exit", seconds_after(origin, rows["end"]), Style(2, 0, "E"), labels=labels, details=details)]
+
+
+def _spans(rows: pl.DataFrame, origin: int) -> list[Span]:
+    """Return runs of equal phase; none if the phase is unknown or flips too often to be seen."""
+    if "phase" not in rows.columns or not len(rows) or rows["phase"].null_count() == len(rows):
+        return []
+    runs = (
+        rows.select(x=pl.Series(seconds_after(origin, rows["time"])), phase=pl.col("phase"), run=pl.col("phase").rle_id())
+        .group_by("run", maintain_order=True)
+        .agg(pl.col("x").first(), pl.col("phase").first())
+        .with_columns(end=pl.col("x").shift(-1, fill_value=float(seconds_after(origin, rows["time"].tail(1))[0])))
+    )
+    if len(runs) > MAX_SPANS:
+        return []
+    return [
+        Span(start, end, *PHASES.get(phase, (phase, "?", 6)))
+        for start, phase, end in runs.select("x", "phase", "end").iter_rows()
+        if phase is not None
+    ]
