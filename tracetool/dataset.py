@@ -15,7 +15,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from tracetool import tables
 from tracetool._version import __version__
@@ -146,13 +146,11 @@ class Dataset:
 
     def scan(self, table: str, inputs: Iterable[str] | None = None) -> pl.LazyFrame:
         """A table as a lazy Polars frame; without rows where no input has any."""
-        import polars as pl  # noqa: PLC0415 - heavy
+        import polars as pl
 
         files = self.files(table, inputs)
         if not files:
-            frame = pl.from_arrow(tables.empty(table))
-            assert isinstance(frame, pl.DataFrame)
-            return frame.lazy()
+            return pl.DataFrame(tables.empty(table)).lazy()
         return pl.scan_parquet(files, missing_columns="insert", extra_columns="ignore", glob=False)
 
     def read(self, table: str, inputs: Iterable[str] | None = None) -> pl.DataFrame:
@@ -161,7 +159,9 @@ class Dataset:
 
     def _repr_html_(self) -> str:
         """Show the tables and their rows in a notebook."""
-        rows = "".join(f"<tr><td>{t}</td><td>{self.scan(t).select(_length()).collect().item()}</td></tr>" for t in tables.names())
+        rows = "".join(
+            f"<tr><td>{t}</td><td>{self.scan(t).select(_length()).collect().item()}</td></tr>" for t in tables.names()
+        )
         return f"<table><tr><th>table</th><th>rows</th></tr>{rows}</table>"
 
     # -- writing
@@ -216,13 +216,11 @@ class Dataset:
         """Writer for a later stage of an input that is there already."""
         with writing(self.path):
             (self.path / ".inputs").mkdir(exist_ok=True)
-            lock = _hold(self.path / ".inputs" / f"{name}.lock", wait=True)
-        assert lock is not None
-        return InputWriter(self, name, stage, lock)
+            return InputWriter(self, name, stage, _wait(self.path / ".inputs" / f"{name}.lock"))
 
 
 def _length() -> Any:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     return pl.len()
 
@@ -241,10 +239,16 @@ def writing(path: Path) -> Iterator[None]:
         raise DatasetWriteError(f"{path}: cannot be written: {reason}") from error
 
 
-def _hold(path: Path, *, wait: bool = False) -> IO[str] | None:
+def _wait(path: Path) -> IO[str]:
+    lock = path.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return lock
+
+
+def _hold(path: Path) -> IO[str] | None:
     lock = path.open("w")
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.close()
         return None
@@ -265,7 +269,7 @@ class InputWriter:
     rows: dict[str, int] = field(default_factory=dict)
     _writers: dict[str, pq.ParquetWriter] = field(default_factory=dict)
 
-    def __enter__(self) -> InputWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -277,7 +281,11 @@ class InputWriter:
         self.lock.close()
 
     def _file(self, table: str) -> str:
-        return f"{self.name}.parquet" if self.stage == "ingest" or table != "diagnostics" else f"{self.name}~{self.stage}.parquet"
+        return (
+            f"{self.name}.parquet"
+            if self.stage == "ingest" or table != "diagnostics"
+            else f"{self.name}~{self.stage}.parquet"
+        )
 
     def _part(self, table: str) -> Path:
         return self.dataset.path / table / f".{self._file(table)}.tmp"
@@ -302,7 +310,7 @@ class InputWriter:
                 writer.write_table(checked, ROW_GROUP)
 
     def _open(self, table: str) -> pq.ParquetWriter:
-        import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+        import pyarrow.parquet as pq
 
         part = self._part(table)
         part.parent.mkdir(exist_ok=True)
@@ -329,6 +337,10 @@ class InputWriter:
             entry.update(facts)
             if self.stage == "ingest":  # what was inferred from an earlier version of the input is void
                 entry["stages"] = {}
-            entry["stages"][self.stage] = {"version": __version__, "files": files, "rows": dict(sorted(self.rows.items()))}
+            entry["stages"][self.stage] = {
+                "version": __version__,
+                "files": files,
+                "rows": dict(sorted(self.rows.items())),
+            }
 
         self.dataset.update(change)

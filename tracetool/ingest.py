@@ -155,9 +155,7 @@ def _finish(source: Source, stream: Stream, writer: InputWriter, log: Diagnostic
         if entry.get("sha256") == sha256 and entry.get("size_bytes") == size:
             return Ingested(source.name, name, "present", entry.get("format"), damaged=bool(entry.get("damaged")))
     writer.write("diagnostics", log.table())
-    writer.commit(
-        source=source.name, format=format_name, size_bytes=size, sha256=sha256, damaged=log.damaged
-    )
+    writer.commit(source=source.name, format=format_name, size_bytes=size, sha256=sha256, damaged=log.damaged)
     _log.info("%s: %s, %s", source.name, format_name, writer.rows)
     return Ingested(
         source.name, writer.name, "added", format_name, dict(writer.rows), tuple(log.rows), damaged=log.damaged
@@ -174,4 +172,3 @@ def _names(source: Source) -> Iterator[str]:
             yield name
     for number in range(2, 1_000_000):
         yield f"{source.stem}-{number}"
-

@@ -29,7 +29,9 @@ HEAD_BYTES = 65536  # what a parser may look at to recognise its format
 LINE_BYTES = 1 << 20  # a longer line is no log line: it is cut and reported
 READ_BYTES = 1 << 20
 #: Suffixes that say nothing about what was recorded; they are left out of an input's short name.
-SUFFIXES = frozenset({".gz", ".xz", ".zst", ".bz2", ".lz4", ".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".txt", ".log"})
+SUFFIXES = frozenset(
+    {".gz", ".xz", ".zst", ".bz2", ".lz4", ".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".txt", ".log"}
+)
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -209,7 +211,7 @@ def _container_damage(compression: str | None, error: Exception) -> str:
     return f"{kind} stream is damaged: {' '.join(str(error).split())}"
 
 
-def _decompressed(stored: io.BufferedReader, compression: str | None) -> BinaryIO:
+def _decompressed(stored: io.BufferedReader[Any], compression: str | None) -> BinaryIO:
     if compression == "gzip":
         return cast("BinaryIO", gzip.GzipFile(fileobj=stored))
     if compression == "bzip2":
@@ -217,7 +219,7 @@ def _decompressed(stored: io.BufferedReader, compression: str | None) -> BinaryI
     if compression == "xz":
         return cast("BinaryIO", lzma.LZMAFile(stored))
     if compression is not None:
-        import pyarrow as pa  # noqa: PLC0415 - only these two need it
+        import pyarrow as pa
 
         return cast("BinaryIO", pa.CompressedInputStream(pa.PythonFile(stored, mode="r"), compression))
     return stored
@@ -225,7 +227,7 @@ def _decompressed(stored: io.BufferedReader, compression: str | None) -> BinaryI
 
 def _open_raw(name: str) -> IO[bytes]:
     if name == "-":
-        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)  # noqa: SIM115, PTH123 - the stream owns it
+        return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     if "://" in name:
         return _open_url(name)
     path = Path(name)
@@ -238,7 +240,7 @@ def _open_raw(name: str) -> IO[bytes]:
 
 
 def _open_url(name: str) -> IO[bytes]:
-    from pyarrow import fs  # noqa: PLC0415 - only URLs need it
+    from pyarrow import fs
 
     try:
         filesystem, path = fs.FileSystem.from_uri(name)
@@ -278,7 +280,7 @@ def _expand_one(item: str) -> Iterator[Source]:
             if below.is_file() and not any(part.startswith(".") for part in below.relative_to(path).parts):
                 yield Source(str(below))
     elif glob.has_magic(item):
-        yield from (Source(match) for match in sorted(glob.glob(item, recursive=True)) if Path(match).is_file())
+        yield from (Source(match) for match in sorted(glob.glob(item, recursive=True)) if Path(match).is_file())  # noqa: PTH207 - Path.glob takes no absolute pattern
     else:
         yield Source(item)
 

@@ -68,7 +68,7 @@ def columns(table: str) -> tuple[str, ...]:
 
 
 def _arrow_type(name: str) -> pa.DataType:
-    import pyarrow as pa  # noqa: PLC0415 - heavy, and not needed to list names
+    import pyarrow as pa
 
     if name.startswith("list<"):
         return pa.list_(pa.field("element", _arrow_type(name[5:-1]), nullable=False))
@@ -90,7 +90,7 @@ def schema(table: str) -> pa.Schema:
     >>> schema("rtts").field("rtt_ns").metadata[b"unit"]
     b'ns'
     """
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     doc = definition(table)
     fields = []
@@ -113,7 +113,7 @@ def cast(table: str, rows: Any) -> pa.Table:
     SchemaError
         If a column is unknown, a required one is absent or has nulls, or a value does not fit its type.
     """
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     arrow: pa.Table = rows if isinstance(rows, pa.Table) else pa.table(rows)
     wanted = schema(table)
@@ -143,7 +143,7 @@ def from_rows(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     >>> from_rows("metadata", [{"input": "a", "key": "title", "value": "test"}]).num_rows
     1
     """
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
     wanted = schema(table)
     unknown = {key for row in rows for key in row} - set(wanted.names)

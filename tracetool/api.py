@@ -1,0 +1,237 @@
+"""The library's front door: each function takes captures, logs or a dataset, and gives a frame or a chart.
+
+What is not a dataset yet is ingested and reconstructed into a temporary one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracetool.dataset import Dataset
+from tracetool.errors import UsageError
+from tracetool.ingest import ingest_each
+from tracetool.reconstruct import reconstruct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import altair as alt
+    import polars as pl
+
+    from tracetool.ingest import Ingested, Progress
+    from tracetool.reconstruct.connections import Connection
+    from tracetool.report.figure import Figure
+
+    Inputs = Dataset | str | Path | Iterable[str | Path]
+
+
+def open(path: str | Path) -> Dataset:  # noqa: A001 - reads well as tracetool.open
+    """Open a dataset that exists.
+
+    Raises
+    ------
+    DatasetError
+        If there is none.
+    """
+    return Dataset.open(path)
+
+
+@contextlib.contextmanager
+def prepared(
+    inputs: Inputs,
+    *,
+    progress: Progress | None = None,
+    told: Callable[[Ingested], None] | None = None,
+) -> Iterator[Dataset]:
+    """A dataset with everything inferred, from whatever is given.
+
+    A dataset is completed in place where inputs were not reconstructed yet. Captures and logs go into a temporary
+    dataset, which is gone when the context is left.
+
+    Parameters
+    ----------
+    inputs
+        A dataset or its folder, or captures and logs (see `tracetool.ingest`).
+    progress
+        Told how far the reading is.
+    told
+        Called with what became of each input; without it an input that fails raises its error.
+    """
+    if isinstance(inputs, Dataset):
+        yield reconstruct(inputs)
+        return
+    paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
+    folders = [path for path in paths if Dataset.is_dataset(path)]
+    if folders and len(paths) > 1:
+        raise UsageError(f"{folders[0]}: is a dataset: give one dataset alone, or captures and logs")
+    if folders:
+        yield reconstruct(Dataset.open(folders[0]))
+        return
+    with tempfile.TemporaryDirectory(prefix="tracetool-") as folder:
+        for result in ingest_each(paths, Path(folder) / "dataset", progress=progress):
+            if told is not None:
+                told(result)
+            elif result.error is not None:
+                raise result.error
+        yield reconstruct(Dataset.open(Path(folder) / "dataset"))
+
+
+def flows(inputs: Inputs) -> pl.DataFrame:
+    """Return the flows of captures, logs or a dataset: one row per connection and direction that carries anything.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns of `flows`, and of `flow_stats` for the direction with the most payload (`direction` names it).
+    """
+    with prepared(inputs) as dataset:
+        return flows_of(dataset)
+
+
+def flows_of(dataset: Dataset) -> pl.DataFrame:
+    """Flows of a dataset with the totals of the direction that carries the data; see `flows`."""
+    import polars as pl
+
+    table = dataset.read("flows")
+    back = pl.col("payload_bytes_b2a").fill_null(0) > pl.col("payload_bytes_a2b").fill_null(0)
+    table = table.with_columns(direction=pl.when(back).then(pl.lit("b2a")).otherwise(pl.lit("a2b")))
+    stats = dataset.read("flow_stats")
+    return table.join(stats, on=["input", "flow", "direction"], how="left", maintain_order="left")
+
+
+def slow_starts(inputs: Inputs) -> pl.DataFrame:
+    """Return the slow-start episodes of captures, logs or a dataset, and why each ended (table `slow_starts`)."""
+    with prepared(inputs) as dataset:
+        return dataset.read("slow_starts")
+
+
+def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
+    """Return rates and shares of the flows that carry data; see `tracetool.metrics.fairness`."""
+    from tracetool.metrics.fairness import fairness as measure
+
+    with prepared(inputs) as dataset:
+        return measure(dataset, **options)
+
+
+def weighted_flows(dataset: Dataset) -> pl.DataFrame:
+    """Table `flows` with a column `weight`: how many samples show a flow sending, to rank flows of logs."""
+    import polars as pl
+
+    samples = (
+        dataset.scan("samples")
+        .group_by("input", "flow")
+        .agg(weight=pl.col("snd_una").n_unique() + pl.col("cwnd_segments").n_unique())
+    )
+    return dataset.scan("flows").join(samples, on=["input", "flow"], how="left").collect()
+
+
+def connection(dataset: Dataset, flow: str | int | None = None) -> Connection:
+    """Choose a connection of a dataset, with its views from all inputs; see `tracetool.reconstruct.connections`."""
+    from tracetool.reconstruct.connections import select
+
+    return select(weighted_flows(dataset), flow)
+
+
+def table_of(dataset: Dataset, table: str, chosen: Connection) -> pl.DataFrame:
+    """Rows of a table that belong to a connection, from all of its views, in the sender's direction.
+
+    Rows of other inputs are given the key of the connection's first view, so that they read as one flow.
+    """
+    import polars as pl
+
+    first = chosen.parts[0]
+    views = [
+        dataset.scan(table, [part.input]).filter(
+            (pl.col("flow") == part.flow) & (pl.col("direction") == part.direction)
+        )
+        for part in chosen.parts
+    ]
+    same = {
+        "input": pl.lit(first.input),
+        "flow": pl.lit(first.flow, pl.Int32),
+        "direction": pl.lit(first.direction),
+    }
+    return pl.concat([view.with_columns(**same) for view in views]).collect()
+
+
+def figure(
+    dataset: Dataset,
+    chart: str,
+    flow: str | int | None = None,
+    *,
+    start: float | None = None,
+    stop: float | None = None,
+    **options: Any,
+) -> Figure:
+    """Build a chart of a connection as a Figure.
+
+    Parameters
+    ----------
+    chart
+        Name of a chart; see `tracetool.report.charts`.
+    flow
+        See `plot_cwnd`.
+    start, stop
+        Seconds after the start of the flow: what lies outside is left out.
+    options
+        The chart's own.
+    """
+    import polars as pl
+
+    from tracetool.report.charts import cwnd
+
+    chosen = connection(dataset, flow)
+    row = chosen.parts[0].row
+    tables_ = {name: table_of(dataset, name, chosen) for name in ("samples", "events", "recoveries", "slow_starts")}
+    origin = row["start"]
+    for name, table in tables_.items():
+        column = pl.col("start" if "start" in table.columns else "time")
+        if start is not None:
+            table = table.filter(column >= origin + pl.duration(nanoseconds=round(start * 1e9)))
+        if stop is not None:
+            table = table.filter(column <= origin + pl.duration(nanoseconds=round(stop * 1e9)))
+        tables_[name] = table
+    stream = row["stream"]
+    return cwnd.cwnd_figure(
+        **tables_,
+        flow_label=chosen.label,
+        display_filter="" if stream is None else f"{row['protocol']}.stream eq {stream}",
+        **options,
+    )
+
+
+def plot_cwnd(inputs: Inputs, flow: str | int | None = None, **options: Any) -> alt.Chart:
+    """Draw cwnd and ssthresh of a flow against time.
+
+    Parameters
+    ----------
+    inputs
+        Captures, tcp_probe and ss logs, or a dataset; several views of one flow are overlaid.
+    flow
+        Flow id, ``stream N`` or ``HOST:PORT-HOST:PORT``; None: the flow with the most payload.
+
+    Returns
+    -------
+    altair.Chart
+        Shows itself in a notebook; ``.save("x.html")`` writes it.
+
+    Raises
+    ------
+    NothingMatchedError
+        If there is no such flow.
+    """
+    from tracetool.report.vega import to_chart
+
+    with prepared(inputs) as dataset:
+        return to_chart(figure(dataset, "cwnd", flow, **options))
+
+
+def report(inputs: Inputs, out: str | Path, **options: Any) -> Path:
+    """Write a self-contained page about captures, logs or a dataset; see `tracetool.report.page`."""
+    from tracetool.report.page import write
+
+    with prepared(inputs) as dataset:
+        return write(dataset, out, **options)

@@ -1,0 +1,69 @@
+"""The command line: parse words, call one library function, print. One file per command.
+
+Only this package prints, exits or reads the environment. A command's module imports nothing heavy at its top, so that
+``tracetool --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from tracetool._version import __version__
+from tracetool.cli import export, flows, ingest, plot, reconstruct, schema, slow_starts
+from tracetool.errors import TracetoolError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+SUMMARY = "From packet captures and kernel logs to tables, inferred congestion control, plots and fairness tables."
+
+app = typer.Typer(
+    name="tracetool",
+    help=SUMMARY,
+    epilog="Exit codes: 0 done, 1 failed, 2 usage, 3 input unreadable or of unknown format, 4 done but an input was "
+    "damaged or failed, 5 nothing matched, 130 interrupted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("ingest")(ingest.command)
+app.command("reconstruct")(reconstruct.command)
+app.command("flows")(flows.command)
+app.command("slow-starts")(slow_starts.command)
+plot.register(app)
+app.command("export")(export.command)
+app.command("schema")(schema.command)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"tracetool {__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=SUMMARY)
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        app(prog_name="tracetool")
+    except TracetoolError as error:
+        print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except MemoryError:
+        print("tracetool: out of memory", file=sys.stderr)
+        sys.exit(1)

@@ -1,0 +1,63 @@
+"""``tracetool ingest``: captures and logs into a dataset."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from tracetool.cli.options import Hz, Inputs, Quiet
+
+OUT_HELP = "Folder of the dataset; made if absent, added to if there."
+COLUMNS_HELP = "For plain tables: which of their columns is what, as time=t,cwnd_segments=w,...: names of `samples`."
+
+
+def command(
+    inputs: Inputs,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DATASET", help=OUT_HELP)],
+    hz: Hz = None,
+    columns: Annotated[str | None, typer.Option("--columns", metavar="NAME=COLUMN,...", help=COLUMNS_HELP)] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Read captures (pcap, pcapng) and kernel logs (tcp_probe, ss, ...) into a dataset of Parquet tables.
+
+    Formats are recognised by content; gzip, zstd, xz, lz4 and bzip2 are looked through. Inputs whose content is there
+    already are skipped. What is damaged is read as far as possible, and told.
+    """
+    from tracetool.cli import output
+    from tracetool.dataset import Dataset
+    from tracetool.ingest import ingest_each
+    from tracetool.parsers.options import ParseOptions
+
+    options = ParseOptions(hz=hz, columns=_pairs(columns))
+    results = []
+    with output.progress(quiet=quiet) as progress:
+        for result in ingest_each(inputs, out, options=options, progress=progress):
+            results.append(result)
+            if result.error is not None or not quiet:
+                output.told(result)
+            if not quiet and result.error is None:
+                output.note(_summary(result.source, result.status, result.input, result.format, result.rows))
+    if any(result.status == "added" for result in results):
+        Dataset.open(out).note_command(shlex.join(["tracetool", *sys.argv[1:]]))
+    failed = [result for result in results if result.error is not None]
+    if failed and len(failed) == len(results):
+        raise typer.Exit(failed[0].error.exit_code if failed[0].error else 1)
+    if failed or any(result.damaged for result in results):
+        raise typer.Exit(4)
+
+
+def _pairs(text: str | None) -> dict[str, str]:
+    pairs = [pair.split("=", 1) for pair in (text or "").split(",") if pair]
+    if any(len(pair) != 2 or not all(pair) for pair in pairs):
+        raise typer.BadParameter("write NAME=COLUMN,NAME=COLUMN", param_hint="--columns")
+    return {name.strip(): column.strip() for name, column in pairs}
+
+
+def _summary(source: str, status: str, name: str | None, kind: str | None, rows: dict[str, int] | None) -> str:
+    if status == "present":
+        return f"{source}: already there as {name!r}, skipped"
+    counts = ", ".join(f"{rows[t]:,} {t}" for t in ("packets", "samples", "events", "flows") if rows and rows.get(t))
+    return f"{source}: {kind}, {counts or 'no packets'}: input {name!r}"

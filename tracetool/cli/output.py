@@ -1,0 +1,165 @@
+"""How commands print: tables on standard output, progress and notes on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from tracetool.diagnostics import printable
+from tracetool.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import polars as pl
+
+    from tracetool.ingest import Ingested, Progress
+
+_SEVERITIES = ("error", "warning", "info")
+
+
+def note(text: str) -> None:
+    """Print a line on standard error."""
+    print(printable(text), file=sys.stderr)
+
+
+def write(text: str) -> None:
+    """Print on standard output; a reader that has gone away ends the program silently."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+def write_bytes(content: bytes) -> None:
+    """Write a picture on standard output."""
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def plain(frame: pl.DataFrame) -> pl.DataFrame:
+    """Frame with times as ISO 8601 in nanoseconds and lists as text, for CSV and JSON."""
+    import polars as pl
+    import polars.selectors as cs
+
+    return frame.with_columns(
+        cs.datetime().dt.to_string("%Y-%m-%dT%H:%M:%S%.9fZ"),
+        cs.list().cast(pl.List(pl.String)).list.join(" "),
+    )
+
+
+def table(frame: pl.DataFrame, text: str, *, as_json: bool, as_csv: bool) -> None:
+    """Print a frame as JSON (one document), as CSV, or as the text given."""
+    if as_json and as_csv:
+        raise UsageError("--json and --csv exclude each other")
+    if as_json:
+        rows = plain(frame).to_dicts()
+        write(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    elif as_csv:
+        write(plain(frame).write_csv())
+    else:
+        write(text)
+
+
+def columns(headers: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> str:
+    """Lay out cells in columns two blanks apart, numbers to the right, the columns named in ``left`` to the left."""
+    cells = [list(headers), *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
+    lines = (
+        "  ".join(
+            cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in cells
+    )
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def number(value: float | None, unit: str = "", *, digits: int = 3) -> str:
+    """Number with an SI prefix, at least ``digits`` significant digits; a dash for null.
+
+    Examples
+    --------
+    >>> number(1_234_567, "B"), number(None), number(12)
+    ('1.23 MB', '-', '12')
+    """
+    if value is None:
+        return "-"
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{_significant(value / factor, digits)} {prefix}{unit}"
+    return f"{_significant(value, digits)}{' ' if unit else ''}{unit}"
+
+
+def _significant(value: float, digits: int) -> str:
+    if value == int(value) and abs(value) < 10**digits:
+        return str(int(value))
+    whole = len(str(int(abs(value))))
+    return f"{value:.{max(0, digits - whole)}f}"
+
+
+def milliseconds(ns: float | None) -> str:
+    """Duration in milliseconds; a dash for null.
+
+    Examples
+    --------
+    >>> milliseconds(40_250_000)
+    '40.25'
+    """
+    return "-" if ns is None else f"{ns / 1e6:.2f}"
+
+
+def told(result: Ingested) -> None:
+    """Tell on standard error what became of an input, with one line per kind of diagnostic."""
+    if result.error is not None:
+        note(f"tracetool: {' '.join(str(result.error).split())}")
+        return
+    counts: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in result.diagnostics:
+        counts.setdefault((row["severity"], row["code"]), []).append(row)
+    for (severity, code), rows in sorted(counts.items(), key=lambda item: _SEVERITIES.index(item[0][0])):
+        first, count = rows[0], sum(row["count"] for row in rows)
+        more = f" (and {count - first['count']} more)" if count > first["count"] else ""
+        note(f"{result.source}: {severity}: {code}: {_where(first)}{first['message']}{more}")
+
+
+def _where(row: dict[str, Any]) -> str:
+    if row["line"] is not None:
+        return f"line {row['line']}: "
+    if row["offset_bytes"] is not None:
+        return f"byte {row['offset_bytes']}: "
+    return f"frame {row['frame']}: " if row["frame"] is not None else ""
+
+
+@contextlib.contextmanager
+def progress(*, quiet: bool) -> Iterator[Progress | None]:
+    """Progress bar on a terminal; nothing where standard error is none, or with ``--quiet``."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    bars = Bars(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    tasks: dict[str, Any] = {}
+    with bars:
+
+        def update(source: str, done_bytes: int, total_bytes: int | None) -> None:
+            if source not in tasks:
+                tasks[source] = bars.add_task(printable(source), total=total_bytes)
+            bars.update(tasks[source], completed=done_bytes, total=total_bytes)
+
+        yield update

@@ -1,0 +1,30 @@
+"""``tracetool reconstruct``: infer what the senders were doing."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from tracetool.cli.options import Quiet
+
+
+def command(
+    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Folder of a dataset.")],
+    force: Annotated[bool, typer.Option("--force", help="Do it again where it is done already.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Infer cwnd, ssthresh, RTT, recoveries and slow-start exits of every flow in a dataset."""
+    from tracetool.cli import output
+    from tracetool.dataset import Dataset
+    from tracetool.reconstruct import reconstruct
+
+    done = reconstruct(Dataset.open(dataset), force=force)
+    done.note_command(shlex.join(["tracetool", *sys.argv[1:]]))
+    if not quiet:
+        import polars as pl
+
+        flows = done.scan("flow_stats").select(pl.len()).collect().item()
+        output.note(f"{dataset}: {flows:,} flow directions reconstructed")

@@ -1,0 +1,184 @@
+"""Flows of several inputs that are one connection, and the choice of one of them.
+
+A connection may be seen by a capture at each end, by the kernel's log and by ``ss`` at once. Each of these inputs
+numbers its flows on its own; what joins them is the pair of addresses, and the time.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from tracetool.errors import NothingMatchedError, UsageError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_ENDPOINT = re.compile(r"^(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]]*?))(?::(?P<port>\d{1,5}))?$")
+_STREAM = re.compile(r"^(?:(?P<protocol>tcp|udp)\.)?stream\s*(?:[:=]|==|eq)?\s*(?P<number>\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One input's view of a connection.
+
+    Attributes
+    ----------
+    input, flow
+        Key of its row in `flows`.
+    direction
+        Direction, in that row's sense, of the data whose sender is looked at.
+    row
+        The row itself.
+    """
+
+    input: str
+    flow: int
+    direction: str
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection and all views of it; the first is the one that was selected.
+
+    Attributes
+    ----------
+    sender, receiver
+        ``(address, port)`` of the end whose data is looked at, and of its peer.
+    parts
+        The views, at most one of each input.
+    """
+
+    sender: tuple[str, int | None]
+    receiver: tuple[str, int | None]
+    parts: tuple[Part, ...]
+
+    @property
+    def label(self) -> str:
+        """Name for titles: sender, arrow, receiver.
+
+        Examples
+        --------
+        >>> Connection(("10.0.0.1", 4000), ("::1", 80), ()).label
+        '10.0.0.1:4000 > [::1]:80'
+        """
+        return f"{endpoint(*self.sender)} > {endpoint(*self.receiver)}"
+
+
+def endpoint(address: str, port: int | None) -> str:
+    """Address and port as people write them."""
+    host = f"[{address}]" if ":" in address else address
+    return host if port is None else f"{host}:{port}"
+
+
+def select(flows: pl.DataFrame, choice: str | int | None = None) -> Connection:
+    """Choose a connection.
+
+    Parameters
+    ----------
+    flows
+        Table `flows` of one or several inputs. A column `weight`, where present, ranks flows without byte counts
+        (those of logs).
+    choice
+        A flow id, ``stream N`` (Wireshark's), an address pair ``HOST[:PORT]-HOST[:PORT]`` (sender of the data first)
+        or one end ``HOST:PORT`` or ``:PORT``. None: the flow with the most payload.
+
+    Raises
+    ------
+    NothingMatchedError
+        If no flow is like that.
+    UsageError
+        If the choice cannot be understood.
+    """
+    rows = [row for row in flows.iter_rows(named=True) if row["addr_a"] is not None]
+    if not rows:
+        raise NothingMatchedError("no flow in the inputs: they hold neither TCP nor UDP packets, nor samples")
+    chosen = rows if choice is None else _matching(rows, str(choice).strip())
+    if not chosen:
+        raise NothingMatchedError(f"no flow {choice!r}: `tracetool flows` lists them")
+    best = max(chosen, key=_weight)
+    return _connection(best, _data_direction(best, choice), rows)
+
+
+def _weight(row: dict[str, Any]) -> tuple[int, int, int]:
+    payload = (row.get("payload_bytes_a2b") or 0) + (row.get("payload_bytes_b2a") or 0)
+    return (payload, row.get("weight") or 0, -row["flow"])
+
+
+def _data_direction(row: dict[str, Any], choice: str | int | None) -> str:
+    if isinstance(choice, str) and "-" in choice:
+        first = choice.split("-", 1)[0].strip()
+        if _matches_end(first, row, "a") != _matches_end(first, row, "b"):
+            return "a2b" if _matches_end(first, row, "a") else "b2a"
+    back, there = row.get("payload_bytes_b2a"), row.get("payload_bytes_a2b")
+    return "b2a" if (back or 0) > (there or 0) else "a2b"
+
+
+def _matching(rows: list[dict[str, Any]], choice: str) -> list[dict[str, Any]]:
+    if re.fullmatch(r"\d+", choice):
+        return [row for row in rows if row["flow"] == int(choice)]
+    if stream := _STREAM.match(choice):
+        protocol = stream["protocol"] or "tcp"
+        return [row for row in rows if row["stream"] == int(stream["number"]) and row["protocol"] == protocol]
+    ends = [end.strip() for end in choice.replace(">", "-").split("-", 1)]
+    if not all(_ENDPOINT.match(end) and end for end in ends):
+        raise UsageError(f"flow {choice!r}: give a flow id, 'stream N' or HOST:PORT-HOST:PORT")
+    if len(ends) == 1:
+        return [row for row in rows if any(_matches_end(ends[0], row, side) for side in "ab")]
+    return [
+        row
+        for row in rows
+        if any(_matches_end(ends[0], row, near) and _matches_end(ends[1], row, far) for near, far in ("ab", "ba"))
+    ]
+
+
+def _matches_end(text: str, row: dict[str, Any], side: str) -> bool:
+    match = _ENDPOINT.match(text)
+    host, port = (match["v6"] or match["host"], match["port"]) if match else (text, None)
+    if ":" in (text := text.strip("[]")) and not (match and match["v6"]) and text.count(":") > 1:
+        host, port = text, None  # an IPv6 address without brackets
+    same_host = not host or _canonical(host) == _canonical(row[f"addr_{side}"])
+    return same_host and (port is None or row[f"port_{side}"] == int(port))
+
+
+def _canonical(address: str) -> str:
+    try:
+        parsed = ip_address(address.split("%", 1)[0])
+    except ValueError:
+        return address.lower()
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return str(mapped or parsed)
+
+
+def _end(row: dict[str, Any], side: str) -> tuple[str, int | None]:
+    return _canonical(row[f"addr_{side}"]), row[f"port_{side}"]
+
+
+def _connection(best: dict[str, Any], direction: str, rows: list[dict[str, Any]]) -> Connection:
+    near, far = ("a", "b") if direction == "a2b" else ("b", "a")
+    sender, receiver = _end(best, near), _end(best, far)
+    parts = [Part(best["input"], best["flow"], direction, best)]
+    for name in dict.fromkeys(row["input"] for row in rows if row["input"] != best["input"]):
+        same = [
+            (row, way)
+            for row in rows
+            for way, (one, other) in (("a2b", ("a", "b")), ("b2a", ("b", "a")))
+            if row["input"] == name
+            and (_end(row, one), _end(row, other)) == (sender, receiver)
+            and row["protocol"] == best["protocol"]
+        ]
+        if same:
+            row, way = max(same, key=lambda item: (_overlap(item[0], best), _weight(item[0])))
+            parts.append(Part(name, row["flow"], way, row))
+    return Connection(sender, receiver, tuple(parts))
+
+
+def _overlap(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """Seconds that two flows have in common; clocks that differ by years give a negative number, and no harm."""
+    if None in (one["start"], one["end"], other["start"], other["end"]):
+        return 0.0
+    common = min(one["end"], other["end"]) - max(one["start"], other["start"])
+    return float(common.total_seconds())
