@@ -30,7 +30,9 @@ VEGA_LITE = "6.4"
 """Version of Vega-Lite that the bundled renderer is asked for."""
 
 
-def render(figure: Figure, to: Format, *, width: int | None = None, height: int | None = None, color: bool = False) -> str | bytes:
+def render(
+    figure: Figure, to: Format, *, width: int | None = None, height: int | None = None, color: bool = False
+) -> str | bytes:
     """Return `figure` in one of the formats: bytes for ``png`` and ``pdf``, text for all others.
 
     Parameters
@@ -76,7 +78,9 @@ def render(figure: Figure, to: Format, *, width: int | None = None, height: int 
     return _image(spec, to)
 
 
-def save(figure: Figure, path: str | Path, *, to: Format | None = None, width: int | None = None, height: int | None = None) -> None:
+def save(
+    figure: Figure, path: str | Path, *, to: Format | None = None, width: int | None = None, height: int | None = None
+) -> None:
     """Write `figure` to `path`, in the format of its suffix unless `to` says otherwise.
 
     The file appears by rename when it is whole; a failure leaves what was there.
@@ -101,7 +105,7 @@ def format_of(path: str | Path) -> Format:
     """
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise UsageError(f"{path}: cannot tell the plot format from {suffix or 'a name without suffix'!r}: one of {' '.join(SUFFIXES)}")
+        raise UsageError(f"{path}: no plot format has the suffix {suffix!r}: one of {' '.join(SUFFIXES)}")
     return SUFFIXES[suffix]
 
 
@@ -112,11 +116,11 @@ def write_atomic(path: str | Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            Path(name).unlink()
         raise
 
 
@@ -130,23 +134,42 @@ def points_csv(figure: Figure) -> str:
 
     from tracetool.report.figure import NO_FRAME
 
-    schema = {"panel": pl.Int64, "kind": pl.String, "name": pl.String, "x": pl.Float64, "y": pl.Float64,
-              "y2": pl.Float64, "frame": pl.Int64, "label": pl.String}
+    schema = {
+        "panel": pl.Int64,
+        "kind": pl.String,
+        "name": pl.String,
+        "x": pl.Float64,
+        "y": pl.Float64,
+        "y2": pl.Float64,
+        "frame": pl.Int64,
+        "label": pl.String,
+    }
     parts = [pl.DataFrame(schema=schema)]
     for index, panel in enumerate(figure.panels):
-        for item in (*panel.series, *panel.events):
+        for item in panel.parts:
             kind = getattr(item, "kind", "event")
-            columns: dict[str, Any] = {"x": item.x, "y": item.y, "y2": getattr(item, "y2", None), "frame": item.frame,
-                                       "label": list(getattr(item, "labels", ())) or None}
+            columns: dict[str, Any] = {
+                "x": item.x,
+                "y": item.y,
+                "y2": getattr(item, "y2", None),
+                "frame": item.frame,
+                "label": list(getattr(item, "labels", ())) or None,
+            }
             frame = pl.DataFrame({name: values for name, values in columns.items() if values is not None})
             given = {"panel": index, "kind": kind, "name": item.name}
             frame = frame.with_columns(
-                *(pl.lit(given.get(name), dtype).alias(name) for name, dtype in schema.items() if columns.get(name) is None)
+                *(
+                    pl.lit(given.get(name), dtype).alias(name)
+                    for name, dtype in schema.items()
+                    if columns.get(name) is None
+                )
             )
             parts.append(frame.select(pl.col(name).cast(dtype) for name, dtype in schema.items()))
         rows = [(index, "span", span.name, span.start, None, span.end, None, span.mark) for span in panel.spans]
         parts.append(pl.DataFrame(rows, schema=schema, orient="row"))
-    table = pl.concat(parts).with_columns(pl.col("x", "y", "y2").fill_nan(None).round(9), pl.col("frame").replace(NO_FRAME, None))
+    table = pl.concat(parts).with_columns(
+        pl.col("x", "y", "y2").fill_nan(None).round(9), pl.col("frame").replace(NO_FRAME, None)
+    )
     return table.write_csv()
 
 

@@ -156,6 +156,18 @@ class Panel:
     title: str = ""
     weight: float = 1.0
 
+    @property
+    def parts(self) -> tuple[Series | Events, ...]:
+        """All series and events that hold anything."""
+        drawn: tuple[Series | Events, ...] = (*self.series, *self.events)
+        return tuple(part for part in drawn if len(part.x))
+
+    @property
+    def values(self) -> list[FloatArray]:
+        """All values along y that must be seen."""
+        edges = [series.y2 for series in self.series if series.y2 is not None]
+        return [part.y for part in self.parts if part.y is not None] + edges
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
@@ -187,14 +199,20 @@ class Figure:
     @property
     def is_empty(self) -> bool:
         """Whether nothing at all would be drawn."""
-        return not any(len(part.x) for panel in self.panels for part in (*panel.series, *panel.events))
+        return not any(panel.parts for panel in self.panels)
+
+    def x_values(self, panel: Panel) -> list[FloatArray]:
+        """Return all values along x that must be seen on the axis of `panel`, its own and those of its peers."""
+        peers = [peer for peer in self.panels if peer.x is None] if panel.x is None else [panel]
+        ends = [np.array([span.start, span.end]) for peer in peers for span in peer.spans]
+        return [part.x for peer in peers for part in peer.parts] + ends
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Let notebooks show the figure: Vega-Lite where they can, text elsewhere."""
         from tracetool.report.ascii import render_ascii
-        from tracetool.report.vega import to_chart
+        from tracetool.report.vega import chart
 
-        bundle = to_chart(self)._repr_mimebundle_()
+        bundle = chart(self)._repr_mimebundle_()
         rich = bundle[0] if isinstance(bundle, tuple) else bundle
         return {**(rich or {}), "text/plain": render_ascii(self)}
 

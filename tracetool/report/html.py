@@ -31,7 +31,9 @@ body { margin: 1rem; background: var(--paper); color: var(--ink); font: 15px/1.4
 @media print { .hint { display: none; } body { background: #fff; color: #000; } }
 """
 
-HINT = "Drag to move, wheel to zoom, double-click to reset; click a legend entry to see it alone, twice to see all again."
+HINT = (
+    "Drag to move, wheel to zoom, double-click to reset; click a legend entry to see it alone, twice to see all again."
+)
 
 # Draws a specification into an element. In the dark theme, each light colour is exchanged for its dark twin, so the
 # specification itself stays a plain one.

@@ -40,9 +40,8 @@ def series_mask(series: Series, xs: Scale, ys: Scale, width: int, height: int) -
     if series.kind == "points":
         return point_mask(fx, fy, width, height)
     if series.kind == "band":
-        assert series.y2 is not None
         low, _ = column_extents(fx, fy, width, step=True)
-        _, high = column_extents(fx, ys.fractions(series.y2), width, step=True)
+        _, high = column_extents(fx, ys.fractions(series.y if series.y2 is None else series.y2), width, step=True)
         return _fill(low, high, height)
     return _fill(*column_extents(fx, fy, width, step=series.kind == "step"), height)
 
@@ -106,4 +105,5 @@ def _fill(low: FloatArray, high: FloatArray, height: int) -> Mask:
     bottom = np.rint(np.clip(np.where(seen, low, 2.0), -1, 2) * (height - 1))
     top = np.rint(np.clip(np.where(seen, high, -1.0), -1, 2) * (height - 1))
     rows = np.arange(height - 1, -1, -1)[:, None]
-    return (rows >= bottom) & (rows <= top)
+    mask: Mask = (rows >= bottom) & (rows <= top)
+    return mask

@@ -100,7 +100,11 @@ def render_text(figure: Figure, medium: Medium, *, width: int, height: int | Non
     legends = [_legend(panel, medium, width) for panel in figure.panels]
     rows = _rows(figure, legends, None if height is None else height - len(head) - len(foot))
     scales = [_scales(figure, panel, count, width) for panel, count in zip(figure.panels, rows, strict=True)]
-    labels = [label for (_, ys), count in zip(scales, rows, strict=True) for label in tick_labels(ys.ticks(_tick_count(count)))]
+    labels = [
+        label
+        for (_, ys), count in zip(scales, rows, strict=True)
+        for label in tick_labels(ys.ticks(_tick_count(count)))
+    ]
     gutter = max((len(label) for label in labels), default=1) + 2
     lines: list[list[Cell]] = [[cell] for cell in head]
     for index, panel in enumerate(figure.panels):
@@ -114,7 +118,7 @@ def render_text(figure: Figure, medium: Medium, *, width: int, height: int | Non
 
 
 def _rows(figure: Figure, legends: Sequence[Sequence[object]], height: int | None) -> list[int]:
-    """Return how many rows each plot area has: the default ones, or what `height` leaves after all that stands around."""
+    """Return how many rows each plot area has: the default, or what `height` leaves after all that stands around."""
     if height is None:
         most = max(panel.weight for panel in figure.panels)
         default = SINGLE_ROWS if len(figure.panels) == 1 else PANEL_ROWS
@@ -140,20 +144,20 @@ def _shows_x(figure: Figure, index: int) -> bool:
 
 
 def _scales(figure: Figure, panel: Panel, rows: int, width: int) -> tuple[Scale, Scale]:
-    peers = [peer for peer in figure.panels if peer.x is None] if panel.x is None else [panel]
     axis = figure.x_axis(panel)
-    times = [part.x for peer in peers for part in (*peer.series, *peer.events)]
-    times += [np.array([span.start, span.end]) for peer in peers for span in peer.spans]
-    values = [part for series in panel.series for part in (series.y, series.y2) if part is not None]
-    values += [events.y for events in panel.events if events.y is not None]
     nice_x = width // 10 if axis.scale == "log" else 0
-    return scale_of(axis, times, nice=nice_x), scale_of(panel.y, values, nice=2 * _tick_count(rows))
+    return (
+        scale_of(axis, figure.x_values(panel), nice=nice_x),
+        scale_of(panel.y, panel.values, nice=2 * _tick_count(rows)),
+    )
 
 
 def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:
     """Return the y label at the left and the legend right-aligned beside it, on as many lines as they need."""
     entries = [
-        Cell(f"{medium.sample(series)} {medium.clean(series.name)}", series.style.color) for series in panel.series if len(series.x)
+        Cell(f"{medium.sample(series)} {medium.clean(series.name)}", series.style.color)
+        for series in panel.series
+        if len(series.x)
     ]
     entries += [
         Cell(f"{events.style.mark} {medium.clean(events.name)} ({len(events.x)})", events.style.color)
@@ -186,7 +190,9 @@ def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:
 def _rails(panel: Panel, xs: Scale, frame: _Frame, medium: Medium) -> list[list[Cell]]:
     """Return a line for the phases and one for each kind of full-height moment, aligned with the plot area."""
     rails = [_span_rail(panel.spans, xs, frame.width)] if panel.spans else []
-    rails += [_event_rail(events, xs, frame.width, medium) for events in panel.events if events.y is None and len(events.x)]
+    rails += [
+        _event_rail(events, xs, frame.width, medium) for events in panel.events if events.y is None and len(events.x)
+    ]
     return [[Cell(" " * (frame.gutter + 1)), *rail] for rail in rails]
 
 
@@ -210,7 +216,12 @@ def _event_rail(events: Events, xs: Scale, inner: int, medium: Medium) -> list[C
         text = medium.clean(label)
         for start in (column + 2, column - 1 - len(text)):
             free = rail[max(start - 1, 0) : start + len(text) + 1]
-            if column >= 0 and start >= 0 and start + len(text) <= inner and all(c.text == " " or i == 0 for i, c in enumerate(free)):
+            if (
+                column >= 0
+                and start >= 0
+                and start + len(text) <= inner
+                and all(c.text == " " or i == 0 for i, c in enumerate(free))
+            ):
                 rail[start : start + len(text)] = [Cell(char, events.style.color) for char in text]
                 break
     return rail
@@ -221,10 +232,12 @@ def _plot(panel: Panel, xs: Scale, ys: Scale, frame: _Frame, medium: Medium) -> 
     border = medium.border
     grid = medium.draw(panel, xs, ys, frame.width, frame.height)
     _draw_events(grid, panel.events, xs, ys)
-    if not any(len(part.x) for part in (*panel.series, *panel.events)):
+    if not panel.parts:
         _write(grid, "no data")
     ticks = ys.ticks(_tick_count(frame.height))
-    at = dict(zip(frame.height - 1 - cell_of(ys.fractions(np.array(ticks)), frame.height), tick_labels(ticks), strict=True))
+    at = dict(
+        zip(frame.height - 1 - cell_of(ys.fractions(np.array(ticks)), frame.height), tick_labels(ticks), strict=True)
+    )
     columns = set(cell_of(xs.fractions(np.array(xs.ticks(max(2, frame.width // 8)))), frame.width).tolist())
     pad = " " * frame.gutter
     lines = [[Cell(pad + border.top_left + border.across * frame.width + border.top_right)]]

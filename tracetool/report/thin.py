@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tracetool.report.figure import Figure, FloatArray, Panel, Series
 
 
-def m4_rows(x: FloatArray, y: FloatArray, columns: int, low: float | None = None, high: float | None = None) -> NDArray[np.intp]:
+def m4_rows(
+    x: FloatArray, y: FloatArray, columns: int, low: float | None = None, high: float | None = None
+) -> NDArray[np.intp]:
     """Return the sorted rows to keep: first, last, lowest and highest of each of `columns` equal parts of the x range.
 
     Parameters
@@ -42,11 +44,21 @@ def m4_rows(x: FloatArray, y: FloatArray, columns: int, low: float | None = None
     low = float(x[0]) if low is None else low
     high = float(x[-1]) if high is None else high
     span = high - low
-    bins = np.zeros(len(x), np.intp) if span <= 0 else np.clip((x - low) / span * columns, 0, columns - 1).astype(np.intp)
+    bins = (
+        np.zeros(len(x), np.intp) if span <= 0 else np.clip((x - low) / span * columns, 0, columns - 1).astype(np.intp)
+    )
     starts = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
     ends = np.r_[starts[1:], len(x)] - 1
     return np.unique(
-        np.concatenate([starts, ends, _extreme_rows(y, starts, ends, np.inf), _extreme_rows(-y, starts, ends, np.inf), _gap_rows(y, starts)])
+        np.concatenate(
+            [
+                starts,
+                ends,
+                _extreme_rows(y, starts, ends, np.inf),
+                _extreme_rows(-y, starts, ends, np.inf),
+                _gap_rows(y, starts),
+            ]
+        )
     )
 
 
@@ -74,7 +86,7 @@ def _gap_rows(y: FloatArray, starts: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def thin_series(series: Series, columns: int, low: float | None = None, high: float | None = None) -> Series:
-    """Return `series` with at most six points for each pixel column (eight for a band, whose edges are thinned apart)."""
+    """Return `series` with at most six points for each pixel column (twice that for a band, which has two edges)."""
     if len(series.x) <= 4 * columns:
         return series
     if series.kind == "points" and np.any(series.x[1:] < series.x[:-1]):
@@ -95,7 +107,9 @@ def thin_figure(figure: Figure, columns: int) -> Figure:
     after = sum(len(series.x) for panel in panels for series in panel.series)
     if after == before:
         return figure
-    said = f"{after:,} of {before:,} points drawn: first, last, lowest and highest per pixel column (M4), every event kept"
+    said = (
+        f"{after:,} of {before:,} points drawn: first, last, lowest and highest per pixel column (M4), every event kept"
+    )
     return replace(figure, panels=panels, subtitle=f"{figure.subtitle}; {said}" if figure.subtitle else said)
 
 

@@ -111,7 +111,10 @@ def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0) -> Scal
     if not nice:
         return Scale(floor, ceiling, log)
     if log:
-        step_low, step_high = 10.0 ** math.floor(math.log10(floor) + 1e-9), 10.0 ** math.ceil(math.log10(ceiling) - 1e-9)
+        step_low, step_high = (
+            10.0 ** math.floor(math.log10(floor) + 1e-9),
+            10.0 ** math.ceil(math.log10(ceiling) - 1e-9),
+        )
     else:
         step = step_for(ceiling - floor, nice)
         step_low, step_high = math.floor(floor / step + 1e-9) * step, math.ceil(ceiling / step - 1e-9) * step
@@ -129,7 +132,9 @@ def tick_labels(ticks: Sequence[float]) -> list[str]:
     ['0', '250k', '500k']
     """
     largest = max((abs(tick) for tick in ticks), default=0.0)
-    scale, suffix = next(((size, name) for size, name in _SUFFIXES if largest >= size), (1.0, "")) if largest >= 1e5 else (1.0, "")
+    scale, suffix = (
+        next(((size, name) for size, name in _SUFFIXES if largest >= size), (1.0, "")) if largest >= 1e5 else (1.0, "")
+    )
     return [_label(tick / scale, suffix) for tick in ticks]
 
 

@@ -26,7 +26,9 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _DASHES = ((1,), (1, 1, 1, 0, 0), (1, 0, 0), (1, 1, 1, 1, 1, 1, 0, 0), (1, 1, 1, 1, 0, 1, 0))
 
 
-def render_unicode(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None, color: bool = False) -> str:
+def render_unicode(
+    figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None, color: bool = False
+) -> str:
     """Return `figure` as text in braille and box-drawing characters.
 
     Parameters
@@ -56,7 +58,7 @@ class _Braille:
         if series.kind == "points":
             return "⠂⠄⠁"
         dots = np.zeros((4, 6), bool)
-        dots[1:3 if series.kind == "band" else 2] = True
+        dots[1 : 3 if series.kind == "band" else 2] = True
         return "".join(_braille(dots & _texture(series, dots))[0])
 
     def draw(self, panel: Panel, xs: Scale, ys: Scale, width: int, height: int) -> Grid:

@@ -1,7 +1,7 @@
 """A figure as Vega-Lite, through Altair.
 
-`to_spec` writes the specification as plain data; `to_chart` hands it to Altair, so that users get an `alt.Chart` they can
-change. The numbers travel as CSV text inside the specification, a third of the size of JSON rows; names travel as
+`to_spec` writes the specification as plain data; `chart` hands it to Altair, so that users get an `alt.Chart` they
+can change. The numbers travel as CSV text inside the specification, a third of the size of JSON rows; names travel as
 constants. Colours are Okabe and Ito's (2008), readable with every common colour blindness, and each series has a dash
 pattern of its own besides.
 """
@@ -39,7 +39,7 @@ INK, GRID = "#222222", "#DDDDDD"
 DARK_INK, DARK_GRID = "#E4E4E4", "#3A3A3A"
 
 
-def to_chart(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None) -> alt.Chart:
+def chart(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None) -> alt.Chart:
     """Return `figure` as an interactive Altair chart (a layered or concatenated one).
 
     Legend entries isolate a series when clicked; dragging and the wheel move and zoom along x, in all panels at once.
@@ -53,8 +53,8 @@ def to_chart(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None =
     """
     import altair as alt
 
-    chart: alt.Chart = alt.Chart.from_dict(to_spec(figure, width=width, height=height))
-    return chart
+    made: alt.Chart = alt.Chart.from_dict(to_spec(figure, width=width, height=height))
+    return made
 
 
 def to_spec(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None, interactive: bool = True) -> Spec:
@@ -63,7 +63,7 @@ def to_spec(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = 
     Parameters
     ----------
     width, height
-        As in `to_chart`.
+        As in `chart`.
     interactive
         False leaves out tooltips, zoom and legend selection, for images and print.
     """
@@ -76,12 +76,25 @@ def to_spec(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = 
         for index, panel in enumerate(figure.panels)
     ]
     body: Spec = panels[0] if count == 1 else {"vconcat": panels, "spacing": 14}
-    spec: Spec = {"$schema": SCHEMA, "config": _config(stacked=_legends_overflow(figure, width)), "background": "white", "title": _title(figure, width), **body}
+    spec: Spec = {
+        "$schema": SCHEMA,
+        "config": _config(stacked=_legends_overflow(figure, width)),
+        "background": "white",
+        "title": _title(figure, width),
+        **body,
+    }
     spec["padding"] = 8
     if count > 1:
-        spec["resolve"] = {"legend": {"stroke": "independent", "fill": "independent", "color": "independent"},
-                           "scale": {"stroke": "independent", "fill": "independent", "color": "independent",
-                                     "strokeDash": "independent", "shape": "independent"}}
+        spec["resolve"] = {
+            "legend": {"stroke": "independent", "fill": "independent", "color": "independent"},
+            "scale": {
+                "stroke": "independent",
+                "fill": "independent",
+                "color": "independent",
+                "strokeDash": "independent",
+                "shape": "independent",
+            },
+        }
     if interactive:
         spec["params"] = _params(figure)
     return spec
@@ -103,7 +116,12 @@ def _params(figure: Figure) -> list[Spec]:
         for name, views in groups.items()
     ]
     picks = [
-        {"name": f"pick_{index}", "select": {"type": "point", "fields": ["series"]}, "bind": "legend", "views": [f"panel_{index}"]}
+        {
+            "name": f"pick_{index}",
+            "select": {"type": "point", "fields": ["series"]},
+            "bind": "legend",
+            "views": [f"panel_{index}"],
+        }
         for index in range(len(figure.panels))
     ]
     return [*zooms, *picks]
@@ -126,24 +144,25 @@ def _panel(figure: Figure, index: int, width: int, height: int, *, interactive: 
     layers[0] = {"name": f"panel_{index}", **layers[0]}
     body: Spec = {"width": width, "height": height, "layer": layers}
     if panel.title:
-        body["title"] = {"text": printable(panel.title), "anchor": "start", "fontSize": 12}
+        body["title"] = {"text": printable(panel.title), "anchor": "start", "frame": "group", "fontSize": 12}
     return body
 
 
 def _x_encoding(figure: Figure, panel: Panel, *, last: bool) -> Spec:
-    peers = [peer for peer in figure.panels if peer.x is None] if panel.x is None else [panel]
-    arrays = [part.x for peer in peers for part in (*peer.series, *peer.events)]
-    arrays += [np.array([span.start, span.end]) for peer in peers for span in peer.spans]
     axis = figure.x_axis(panel)
     names = last or panel.x is not None or figure.panels[-1].x is not None
-    return {"field": "x", "type": "quantitative", "title": printable(axis.title) if names else None,
-            "axis": {"labelFlush": False}, **_scale(axis, arrays, 0)}
+    return {
+        "field": "x",
+        "type": "quantitative",
+        "title": printable(axis.title) if names else None,
+        "axis": {"labelFlush": False},
+        **_scale(axis, figure.x_values(panel), 0),
+    }
 
 
 def _y_encoding(panel: Panel) -> Spec:
-    arrays = [part for series in panel.series for part in (series.y, series.y2) if part is not None]
-    arrays += [events.y for events in panel.events if events.y is not None]
-    return {"field": "y", "type": "quantitative", "title": printable(panel.y.title), **_scale(panel.y, arrays, 8)}
+    title = printable(panel.y.title)
+    return {"field": "y", "type": "quantitative", "title": title, **_scale(panel.y, panel.values, 8)}
 
 
 def _scale(axis: Axis, arrays: list[FloatArray], nice: int) -> Spec:
@@ -210,7 +229,9 @@ def _curve(
     styles = {peer.name: peer.style for peer in curves}
     style = series.style
     clouds = [peer for peer in curves if peer.kind == "points"]
-    symbols = {"symbolType": "circle"} if len(clouds) == len(curves) else {"symbolType": "stroke", "symbolStrokeWidth": 2.2}
+    symbols = (
+        {"symbolType": "circle"} if len(clouds) == len(curves) else {"symbolType": "stroke", "symbolStrokeWidth": 2.2}
+    )
     legend = _legend(list(styles), width, **symbols)
     stroke = _channel(styles, PALETTE, "color", legend)
     # strokeOpacity, not opacity: the points that carry the tooltips must stay invisible.
@@ -239,7 +260,12 @@ def _fill_channel(bands: list[Series], spans: tuple[Span, ...], width: int) -> S
     colors = {printable(band.name): PALETTE[band.style.color % len(PALETTE)] for band in bands}
     colors |= {printable(span.name): PALETTE[span.color % len(PALETTE)] for span in spans}
     legend = _legend(list(colors), width, symbolType="square", symbolOpacity=0.35, symbolStrokeWidth=0)
-    return {"field": "series", "type": "nominal", "scale": {"domain": list(colors), "range": list(colors.values())}, "legend": legend}
+    return {
+        "field": "series",
+        "type": "nominal",
+        "scale": {"domain": list(colors), "range": list(colors.values())},
+        "legend": legend,
+    }
 
 
 def _band(series: Series, panel: Panel, bands: list[Series], axes: Spec, width: int, pick: str) -> Spec:
@@ -257,7 +283,9 @@ def _band(series: Series, panel: Panel, bands: list[Series], axes: Spec, width: 
 
 
 def _spans(panel: Panel, bands: list[Series], axes: Spec, width: int) -> Spec:
-    rows = [{"x": round(span.start, 9), "x2": round(span.end, 9), "series": printable(span.name)} for span in panel.spans]
+    rows = [
+        {"x": round(span.start, 9), "x2": round(span.end, 9), "series": printable(span.name)} for span in panel.spans
+    ]
     x = {key: value for key, value in axes["x"].items() if key != "title"}
     return {
         "data": {"values": rows},
@@ -274,15 +302,24 @@ def _spans(panel: Panel, bands: list[Series], axes: Spec, width: int) -> Spec:
 def _moments(
     events: Events, moments: list[Events], figure: Figure, panel: Panel, axes: Spec, width: int, height: int, pick: str
 ) -> list[Spec]:
-    """Return the layers of one kind of event: points at their height, or rules (ticks where there are many) and labels."""
+    """Return the layers of one kind of event: points at their height, or rules (ticks if many) and labels."""
     styles = {peer.name: peer.style for peer in moments}
-    shapes = {"domain": [printable(name) for name in styles], "range": [SHAPES[i % len(SHAPES)] for i in range(len(styles))]}
+    shapes = {
+        "domain": [printable(name) for name in styles],
+        "range": [SHAPES[i % len(SHAPES)] for i in range(len(styles))],
+    }
     legend = _legend(list(styles), width, symbolStrokeWidth=1.6)
     rows = _event_rows(events)
     tip: Spec = {}
     if pick:
         extra = tuple(name for name in ("label", "detail") if rows and name in rows[0])
-        tip = {"tooltip": [row for row in _tooltip(figure, panel, events.frame, extra) if events.y is not None or row["field"] != "y"]}
+        tip = {
+            "tooltip": [
+                row
+                for row in _tooltip(figure, panel, events.frame, extra)
+                if events.y is not None or row["field"] != "y"
+            ]
+        }
     base: Spec = {"data": {"values": rows}, "transform": [_named(events.name), *_filter(figure, events.frame)]}
     channels = {
         "x": axes["x"],
@@ -292,7 +329,13 @@ def _moments(
         **tip,
     }
     y = axes["y"] if events.y is not None else {"value": 5}
-    layers = [{**base, "mark": {"type": "point", "size": 48, "strokeWidth": 1.5, "clip": True}, "encoding": {**channels, "y": y}}]
+    layers = [
+        {
+            **base,
+            "mark": {"type": "point", "size": 48, "strokeWidth": 1.5, "clip": True},
+            "encoding": {**channels, "y": y},
+        }
+    ]
     if events.y is None and len(events.x) <= MAX_LABELS:
         rule = {key: value for key, value in channels.items() if key != "shape"}
         layers.insert(0, {**base, "mark": {"type": "rule", "strokeWidth": 1.2, "strokeDash": [3, 2]}, "encoding": rule})
@@ -316,7 +359,7 @@ def _event_rows(events: Events) -> list[Spec]:
 
 
 def _labels(base: Spec, rule: Spec, events: Events, axes: Spec, width: int, height: int) -> list[Spec]:
-    """Return the text beside rules: to the left of those near the right edge, on lines that go round so none collide."""
+    """Return the text beside rules: left of those near the right edge, on the first line where it has room."""
     low, high = axes["x"]["scale"]["domain"]
     layers = []
     free = [-np.inf] * max(1, min(5, height // 40))  # where each line of text is free again
@@ -349,7 +392,7 @@ def _labels(base: Spec, rule: Spec, events: Events, axes: Spec, width: int, heig
 def _legends_overflow(figure: Figure, width: int) -> bool:
     """Whether some panel's legends (of bands and phases, of curves, of events) are too wide to stand side by side."""
     for panel in figure.panels:
-        names = {part.name for part in (*panel.series, *panel.events) if len(part.x)} | {span.name for span in panel.spans}
+        names = {part.name for part in panel.parts} | {span.name for span in panel.spans}
         if sum(_ENTRY_PIXELS + _LETTER_PIXELS * len(name) for name in names) > width:
             return True
     return False
@@ -357,13 +400,29 @@ def _legends_overflow(figure: Figure, width: int) -> bool:
 
 def _config(*, stacked: bool) -> Spec:
     """Return fonts and light-theme colours; the HTML page swaps ink, grid and palette for the dark ones."""
-    axis = {"labelColor": INK, "titleColor": INK, "gridColor": GRID, "domainColor": INK, "tickColor": INK,
-            "labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "labelOverlap": True}
+    axis = {
+        "labelColor": INK,
+        "titleColor": INK,
+        "gridColor": GRID,
+        "domainColor": INK,
+        "tickColor": INK,
+        "labelFontSize": 11,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelOverlap": True,
+    }
     return {
         "font": "Helvetica Neue, Arial, DejaVu Sans, sans-serif",
         "axis": axis,
-        "legend": {"labelColor": INK, "labelFontSize": 11, "symbolSize": 120, "rowPadding": 2, "columnPadding": 14, "offset": 6,
-                   "layout": {"top": {"direction": "vertical" if stacked else "horizontal", "anchor": "start", "margin": 4}}},
+        "legend": {
+            "labelColor": INK,
+            "labelFontSize": 11,
+            "symbolSize": 120,
+            "rowPadding": 2,
+            "columnPadding": 14,
+            "offset": 6,
+            "layout": {"top": {"direction": "vertical" if stacked else "horizontal", "anchor": "start", "margin": 4}},
+        },
         "title": {"color": INK, "subtitleColor": INK, "fontSize": 15, "subtitleFontSize": 11, "subtitlePadding": 4},
         "view": {"stroke": GRID},
     }

@@ -59,8 +59,9 @@ def _series(series: Series) -> list[str]:
     if series.kind == "points":
         return [f"dot {x:.9f} {_number(y)}" for x, y in zip(series.x, series.y, strict=True) if np.isfinite(y)]
     if series.kind == "band":
-        assert series.y2 is not None
-        return _path(series.x, series.y, step=True) + _path(series.x, series.y2, step=True)
+        return _path(series.x, series.y, step=True) + _path(
+            series.x, series.y if series.y2 is None else series.y2, step=True
+        )
     return _path(series.x, series.y, step=series.kind == "step")
 
 
@@ -81,8 +82,10 @@ def _path(x: FloatArray, y: FloatArray, *, step: bool) -> list[str]:
 
 def _events(events: Events, panel: Panel) -> list[str]:
     """Return each event as a letter at its height, or at the foot of the plot with an arrow."""
-    floor = panel.y.low if panel.y.low is not None else min(
-        (float(np.nanmin(series.y)) for series in panel.series if np.isfinite(series.y).any()), default=0.0
+    floor = (
+        panel.y.low
+        if panel.y.low is not None
+        else min((float(np.nanmin(series.y)) for series in panel.series if np.isfinite(series.y).any()), default=0.0)
     )
     heights = events.y if events.y is not None else np.full(len(events.x), floor)
     texts = events.labels or (events.style.mark,) * len(events.x)

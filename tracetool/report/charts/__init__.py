@@ -1,0 +1,77 @@
+"""The charts, by name: each turns rows of tables into a `Figure`. A chart is one file here and one line below.
+
+Each chart module has two functions: one takes frames (for pipelines), and `build` takes them from a dataset. Modules
+are loaded when their chart is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tracetool.errors import UsageError
+from tracetool.report.selection import heaviest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracetool.dataset import Dataset
+    from tracetool.reconstruct.connections import Connection
+    from tracetool.report.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart on offer.
+
+    Attributes
+    ----------
+    module
+        Module of this package that draws it.
+    summary
+        One line for help texts.
+    flows
+        Most flows that it draws when none is chosen.
+    """
+
+    module: str
+    summary: str
+    flows: int = 1
+
+
+CHARTS = {
+    "cwnd": Chart("cwnd", "cwnd, ssthresh and bytes in flight, with losses and slow-start exits"),
+}
+
+
+def build(
+    name: str, dataset: Dataset, connections: Connection | Sequence[Connection] | None = None, **options: Any
+) -> Figure:
+    """Draw a chart of a dataset.
+
+    Parameters
+    ----------
+    name
+        One of `CHARTS`.
+    connections
+        What to draw; None: the flow with the most payload, or for charts that compare flows all that carry data.
+    **options
+        Options of the chart; see its `build`.
+
+    Raises
+    ------
+    UsageError
+        If there is no such chart.
+    NothingMatchedError
+        If there is no flow to draw.
+    """
+    if name not in CHARTS:
+        raise UsageError(f"no chart {name!r}: one of {', '.join(CHARTS)}")
+    chart = CHARTS[name]
+    if connections is None:
+        chosen = tuple(heaviest(dataset, chart.flows))
+    else:
+        chosen = tuple(connections) if isinstance(connections, (list, tuple)) else (connections,)  # type: ignore[assignment]
+    figure: Figure = import_module(f"{__name__}.{chart.module}").build(dataset, chosen, **options)
+    return figure

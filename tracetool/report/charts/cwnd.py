@@ -12,9 +12,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style, floats, frames, nanoseconds, seconds_after
+from tracetool.errors import NothingMatchedError
+from tracetool.report.figure import (
+    Axis,
+    Events,
+    Figure,
+    Panel,
+    Series,
+    Span,
+    Style,
+    floats,
+    frames,
+    nanoseconds,
+    seconds_after,
+)
+from tracetool.report.selection import display_filter as wireshark_filter
+from tracetool.report.selection import rows, short_names, title_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from tracetool.dataset import Dataset
+    from tracetool.reconstruct.connections import Connection
     from tracetool.report.figure import FloatArray
 
 ORIGINS = {
@@ -37,7 +57,7 @@ PHASES = {
     "probe_rtt": ("probe_rtt", "t", 3),
 }
 MAX_SPANS = 400
-_LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1)}
+_LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1), "cwr": ("ECN reduction", "C", 4)}
 _CWND = (Style(0, 0, "*"), Style(4, 0, "o"), Style(2, 0, "x"), Style(3, 0, "+"))
 _SSTHRESH = (Style(1, 1, "#"), Style(7, 1, "%"), Style(6, 1, "="), Style(3, 2, "-"))
 
@@ -64,7 +84,7 @@ def cwnd_figure(
     samples
         Rows of the `samples` table of one or several flows, of one or several origins.
     events, recoveries, slow_starts
-        Rows of those tables for the same flows: retransmissions, recoveries and slow-start exits to mark. None: no marks.
+        Rows of those tables for the same flows: retransmissions, recoveries, slow-start exits. None: no such marks.
     flow_label
         Name of the flow (addresses, ports, congestion control), or one name per flow number.
     layout
@@ -85,29 +105,37 @@ def cwnd_figure(
     Examples
     --------
     >>> from datetime import datetime, timezone
-    >>> row = {"flow": 0, "direction": "a2b", "origin": "tcp_probe", "time": datetime(2026, 1, 1, tzinfo=timezone.utc)}
-    >>> figure = cwnd_figure(pl.DataFrame([row | {"cwnd_segments": 10.0, "ssthresh_segments": None}]), flow_label="flow 0")
+    >>> row = {"flow": 0, "origin": "tcp_probe", "time": datetime(2026, 1, 1, tzinfo=timezone.utc)}
+    >>> figure = cwnd_figure(pl.DataFrame([row | {"cwnd_segments": 10, "ssthresh_segments": None}]))
     >>> [series.name for series in figure.panels[0].series]
     ['cwnd']
     """
     samples = samples.sort("time", maintain_order=True)
-    origin = origin_ns if origin_ns is not None else (int(nanoseconds(samples["time"].head(1))[0]) if len(samples) else 0)
-    keys = [key for key in ("input", "flow", "direction") if key in samples.columns and key == "flow"] or ["flow"]
-    flows = samples[keys[0]].unique(maintain_order=True).sort().to_list() if "flow" in samples.columns else [None]
+    origin = int(nanoseconds(samples["time"].head(1))[0]) if origin_ns is None and len(samples) else origin_ns or 0
+    flows = samples["flow"].unique().sort().to_list() if "flow" in samples.columns else [0]
     tables = (events, recoveries, slow_starts)
     y = Axis("window", "segments", "log" if log else "linear", None if log else 0.0)
-    single = len(flows) <= 1
-    if single:
+    panels: tuple[Panel, ...]
+    if len(flows) <= 1:
         panels = (_panel(samples, tables, origin, y, inflight=inflight, phases=phases),)
+        label = _name(flow_label, flows[0] if flows else 0)
     elif layout == "multiples":
         panels = tuple(
-            _panel(_of(samples, flow), tuple(_of(table, flow) for table in tables), origin, y, inflight=inflight, phases=phases,
-                   title=_name(flow_label, flow))
+            _panel(
+                samples.filter(pl.col("flow") == flow),
+                tuple(None if table is None else table.filter(pl.col("flow") == flow) for table in tables),
+                origin,
+                y,
+                inflight=inflight,
+                phases=phases,
+                title=_name(flow_label, flow),
+            )
             for flow in flows
         )
+        label = f"{len(flows)} flows"
     else:
         panels = (_overlay(samples, flows, flow_label, origin, y),)
-    label = _name(flow_label, flows[0] if flows else None) if single else f"{len(flows)} flows"
+        label = f"{len(flows)} flows"
     return Figure(
         title=f"cwnd and ssthresh: {label}" if label else "cwnd and ssthresh",
         subtitle=_subtitle(samples),
@@ -119,12 +147,34 @@ def cwnd_figure(
     )
 
 
-def _of(table: pl.DataFrame | None, flow: object) -> pl.DataFrame | None:
-    return None if table is None else table.filter(pl.col("flow") == flow)
+def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
+    """Return the figure of connections of a dataset, each as all inputs see it; options are those of `cwnd_figure`."""
+    samples = rows(dataset, "samples", connections)
+    samples = samples.with_columns(origin=_tell_apart(samples))
+    if not samples["cwnd_segments"].count():
+        raise NothingMatchedError(f"{connections[0].label}: nothing is known of its cwnd")
+    one = len(connections) == 1
+    return cwnd_figure(
+        samples.filter(pl.col("cwnd_segments").is_not_null()),
+        events=rows(dataset, "events", connections),
+        recoveries=rows(dataset, "recoveries", connections),
+        slow_starts=rows(dataset, "slow_starts", connections),
+        flow_label=title_of(dataset, connections[0]) if one else short_names(dataset, connections),
+        display_filter=wireshark_filter(connections[0]) if one else "",
+        **options,
+    )
 
 
-def _name(label: str | dict[int, str], flow: object) -> str:
-    return label if isinstance(label, str) else label.get(flow, f"flow {flow}")  # type: ignore[call-overload]
+def _tell_apart(samples: pl.DataFrame) -> pl.Expr:
+    """Return the origin, with the input's name where several inputs have samples of one origin (two captures)."""
+    several = samples.group_by("origin").agg(pl.col("input").n_unique()).filter(pl.col("input") > 1)["origin"].to_list()
+    return (
+        pl.when(pl.col("origin").is_in(several)).then(pl.format("{} {}", "origin", "input")).otherwise(pl.col("origin"))
+    )
+
+
+def _name(label: str | dict[int, str], flow: int) -> str:
+    return label if isinstance(label, str) else label.get(flow, f"flow {flow}")
 
 
 def _subtitle(samples: pl.DataFrame) -> str:
@@ -132,13 +182,21 @@ def _subtitle(samples: pl.DataFrame) -> str:
     if not len(samples):
         return "no samples"
     counts = dict(samples.group_by("origin", maintain_order=True).len().iter_rows())
-    return "samples: " + ", ".join(f"{counts[name]:,} {ORIGINS.get(name, name)}" for name in _origins(samples))
+    return "samples: " + ", ".join(f"{counts[name]:,} {_origin_words(name)}" for name in _origins(samples))
+
+
+def _origin_words(name: str) -> str:
+    """Return the words for an origin, which an input's name may follow."""
+    kind, _, where = name.partition(" ")
+    return ORIGINS.get(kind, kind) + (f" ({where})" if where else "")
 
 
 def _origins(samples: pl.DataFrame) -> list[str]:
     """Return the origins present, in the order of `ORIGINS`, strangers last."""
     order = {name: rank for rank, name in enumerate(ORIGINS)}
-    return sorted(samples["origin"].unique().to_list(), key=lambda name: (order.get(name, len(order)), name))
+    return sorted(
+        samples["origin"].unique().to_list(), key=lambda name: (order.get(name.split(" ")[0], len(order)), name)
+    )
 
 
 def _panel(
@@ -210,7 +268,16 @@ def _bounds(rows: pl.DataFrame, origin: int, suffix: str, style: Style) -> list[
     if not np.any(high > low):
         return []
     x = seconds_after(origin, rows["time"])
-    return [Series(f"cwnd bounds{suffix}", "band", x, low, Style(style.color, 0, ":", light=True), y2=np.where(np.isnan(low), np.nan, high))]
+    return [
+        Series(
+            f"cwnd bounds{suffix}",
+            "band",
+            x,
+            low,
+            Style(style.color, 0, ":", light=True),
+            y2=np.where(np.isnan(low), np.nan, high),
+        )
+    ]
 
 
 def _retransmissions(events: pl.DataFrame | None, best: pl.DataFrame, origin: int) -> list[Events]:
@@ -226,7 +293,9 @@ def _retransmissions(events: pl.DataFrame | None, best: pl.DataFrame, origin: in
             details = tuple(rows["trigger"].fill_null("unknown").to_list()) if "trigger" in rows.columns else ()
             frame = frames(rows["frame"]) if "frame" in rows.columns else None
             name = kind.replace("_", " ")
-            groups.append(Events(name, x, Style(color, 0, mark), _height(best, origin, x), details=details, frame=frame))
+            groups.append(
+                Events(name, x, Style(color, 0, mark), _height(best, origin, x), details=details, frame=frame)
+            )
     return groups
 
 
@@ -253,8 +322,15 @@ def _recoveries(recoveries: pl.DataFrame | None, origin: int) -> list[Events]:
 
 
 def _recovery_words(row: dict[str, object]) -> str:
-    words = [f"{label} {row[key]}" for key, label in (("lost_segments", "lost"), ("cwnd_before_segments", "cwnd before"),
-                                                      ("ssthresh_after_segments", "ssthresh after")) if row.get(key) is not None]
+    words = [
+        f"{label} {row[key]}"
+        for key, label in (
+            ("lost_segments", "lost"),
+            ("cwnd_before_segments", "cwnd before"),
+            ("ssthresh_after_segments", "ssthresh after"),
+        )
+        if row.get(key) is not None
+    ]
     return ", ".join([*words, "undone"] if row.get("undone") else words)
 
 
@@ -267,7 +343,9 @@ def _exits(slow_starts: pl.DataFrame | None, origin: int) -> list[Events]:
         return []
     labels = tuple(rows["exit_cause"].fill_null("unknown").to_list())
     details = tuple(rows["verdict"].fill_null("").to_list()) if "verdict" in rows.columns else ()
-    return [Events("slow-start exit", seconds_after(origin, rows["end"]), Style(2, 0, "E"), labels=labels, details=details)]
+    return [
+        Events("slow-start exit", seconds_after(origin, rows["end"]), Style(2, 0, "E"), labels=labels, details=details)
+    ]
 
 
 def _spans(rows: pl.DataFrame, origin: int) -> list[Span]:
@@ -275,7 +353,9 @@ def _spans(rows: pl.DataFrame, origin: int) -> list[Span]:
     if "phase" not in rows.columns or not len(rows) or rows["phase"].null_count() == len(rows):
         return []
     runs = (
-        rows.select(x=pl.Series(seconds_after(origin, rows["time"])), phase=pl.col("phase"), run=pl.col("phase").rle_id())
+        rows.select(
+            x=pl.Series(seconds_after(origin, rows["time"])), phase=pl.col("phase"), run=pl.col("phase").rle_id()
+        )
         .group_by("run", maintain_order=True)
         .agg(pl.col("x").first(), pl.col("phase").first())
         .with_columns(end=pl.col("x").shift(-1, fill_value=float(seconds_after(origin, rows["time"].tail(1))[0])))

@@ -1,0 +1,169 @@
+"""Rows of a dataset that belong to a connection, in the form that charts take them.
+
+The inputs that see one connection number its flows on their own. Charts want one flow: here `flow` becomes the number
+of the connection among those drawn, and `direction` that of the data, `a2b`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracetool.errors import NothingMatchedError
+from tracetool.reconstruct.connections import Connection, select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from tracetool.dataset import Dataset
+
+PACKET_FORMATS = ("pcap", "pcapng")
+
+
+def rows(
+    dataset: Dataset, table: str, connections: Connection | Sequence[Connection], *, both: bool = False
+) -> pl.DataFrame:
+    """Return the rows of a table that belong to connections, sorted by time where the table has one.
+
+    Parameters
+    ----------
+    connections
+        One connection, or several: `flow` of the result counts them from 0.
+    both
+        Rows of both directions, as the packets of a time-sequence plot need them: `direction` is then ``a2b`` for the
+        data looked at and ``b2a`` for the other, whatever the input called them.
+    """
+    import polars as pl
+
+    group = (connections,) if isinstance(connections, Connection) else tuple(connections)
+    parts = [
+        {
+            "input": part.input,
+            "flow": part.flow,
+            "direction": way,
+            "to_flow": number,
+            "to_direction": "a2b" if way == part.direction else "b2a",
+        }
+        for number, connection in enumerate(group)
+        for part in connection.parts
+        for way in (("a2b", "b2a") if both else (part.direction,))
+    ]
+    schema = {
+        "input": pl.String,
+        "flow": pl.Int32,
+        "direction": pl.String,
+        "to_flow": pl.Int32,
+        "to_direction": pl.String,
+    }
+    wanted = pl.LazyFrame(parts, schema=schema)
+    frame = dataset.scan(table)
+    columns = frame.collect_schema().names()
+    keys = [key for key in ("input", "flow", "direction") if key in columns]
+    if "direction" not in keys:
+        wanted = wanted.unique(["input", "flow"], keep="first", maintain_order=True)
+    joined = frame.join(wanted, on=keys, how="inner").with_columns(flow=pl.col("to_flow"))
+    if "direction" in keys:
+        joined = joined.with_columns(direction=pl.col("to_direction"))
+    order = next((name for name in ("time", "start") if name in columns), None)
+    result = joined.select(columns)
+    return (result.sort(order, maintain_order=True) if order else result).collect()
+
+
+def weighted_flows(dataset: Dataset) -> pl.DataFrame:
+    """Return table `flows` with a column `weight` that ranks the flows of logs, which have no byte counts."""
+    import polars as pl
+
+    samples = (
+        dataset.scan("samples")
+        .group_by("input", "flow")
+        .agg(weight=pl.col("snd_una").n_unique() + pl.col("cwnd_segments").n_unique())
+    )
+    return dataset.scan("flows").join(samples, on=["input", "flow"], how="left", maintain_order="left").collect()
+
+
+def heaviest(dataset: Dataset, limit: int, *, share: float = 0.01) -> list[Connection]:
+    """Return up to `limit` connections in order of their first packets: those that carry the most.
+
+    Parameters
+    ----------
+    share
+        Connections that carry less than this share of the heaviest one's payload (control connections) are left out.
+
+    Raises
+    ------
+    NothingMatchedError
+        If there is no flow at all.
+    """
+    import polars as pl
+
+    flows = weighted_flows(dataset)
+    if not len(flows):
+        raise NothingMatchedError("no flow in the inputs: they hold neither TCP nor UDP packets, nor samples")
+    found: list[Connection] = []
+    heaviest_weight: tuple[int, int] | None = None
+    while len(flows) and len(found) < limit:
+        connection = select(flows, None)
+        weight = _weight(connection)
+        heaviest_weight = heaviest_weight or weight
+        if weight[0] < share * heaviest_weight[0] or (
+            heaviest_weight[0] == 0 and weight[1] < share * heaviest_weight[1]
+        ):
+            break
+        found.append(connection)
+        seen = pl.DataFrame(
+            [(part.input, part.flow) for part in connection.parts],
+            schema={"input": pl.String, "flow": pl.Int32},
+            orient="row",
+        )
+        flows = flows.join(seen, on=["input", "flow"], how="anti", maintain_order="left")
+    return sorted(found, key=_first_time)
+
+
+def _weight(connection: Connection) -> tuple[int, int]:
+    row = connection.parts[0].row
+    return (row.get("payload_bytes_a2b") or 0) + (row.get("payload_bytes_b2a") or 0), row.get("weight") or 0
+
+
+def _first_time(connection: Connection) -> tuple[bool, object]:
+    start = connection.parts[0].row.get("start")
+    return (start is None, start)
+
+
+def congestion_control(dataset: Dataset, connection: Connection) -> str:
+    """Return the name of the congestion control: the kernel's word, else what was inferred, else nothing."""
+    import polars as pl
+
+    said = rows(dataset, "samples", connection).filter(pl.col("origin") != "inferred")["cc"].drop_nulls()
+    if len(said):
+        return str(said[0])
+    inferred = rows(dataset, "flow_stats", connection)["cc"].drop_nulls()
+    return f"{inferred[0]} (inferred)" if len(inferred) and inferred[0] != "unknown" else ""
+
+
+def title_of(dataset: Dataset, connection: Connection) -> str:
+    """Return a connection's name for titles: flow number, addresses, congestion control."""
+    control = congestion_control(dataset, connection)
+    return f"flow {connection.parts[0].flow}, {connection.label}" + (f", {control}" if control else "")
+
+
+def short_names(dataset: Dataset, connections: Sequence[Connection]) -> dict[int, str]:
+    """Return a short name for each of several connections: its congestion control and the port that tells it apart."""
+    names = {}
+    for number, connection in enumerate(connections):
+        control = congestion_control(dataset, connection).removesuffix(" (inferred)")
+        names[number] = f"flow {connection.parts[0].flow}" + (f" {control}" if control else "")
+    if len(set(names.values())) < len(names):
+        return {number: f"{name} {connections[number].label}" for number, name in names.items()}
+    return names
+
+
+def display_filter(connection: Connection) -> str:
+    """Return Wireshark's filter for the flow, empty where no input is a capture.
+
+    Frame numbers of a figure belong to the first capture of the connection.
+    """
+    for part in connection.parts:
+        if part.row.get("stream") is not None:
+            return f"{part.row.get('protocol') or 'tcp'}.stream eq {part.row['stream']}"
+    return ""
