@@ -174,3 +174,17 @@ def mean(values: Sequence[Number]) -> float | None:
     """
     numbers = [Fraction(value) for value in values]
     return float(sum(numbers, Fraction(0)) / len(numbers)) if numbers else None
+
+
+def window_sums(bins: Sequence[int | None], factor: int) -> list[int | None]:
+    """Add up every ``factor`` bins; a gap makes its sum a gap, a trailing part is dropped.
+
+    Examples
+    --------
+    >>> window_sums([1, 2, 3, None, 5], 2)
+    [3, None]
+    """
+    if factor <= 0:
+        raise ValueError(f"a time scale of {factor} bins: expected at least 1")
+    windows = (bins[start : start + factor] for start in range(0, len(bins) - factor + 1, factor))
+    return [None if None in window else sum(value or 0 for value in window) for window in windows]

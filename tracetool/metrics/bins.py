@@ -147,18 +147,3 @@ def binned(
         own = kept.filter(pl.col("entity") == entity).select("bin", pl.col("size").alias(entity))
         table = table.join(own, on="bin", how="left", maintain_order="left")
     return table.with_columns(pl.col(entity).fill_null(0) for entity in entities)
-
-
-def rebin(bins: Sequence[int | None], factor: int) -> list[int | None]:
-    """Add up every ``factor`` bins; a gap makes its sum a gap, a trailing part is dropped.
-
-    Examples
-    --------
-    >>> rebin([1, 2, 3, None, 5], 2)
-    [3, None]
-    """
-    result: list[int | None] = []
-    for position in range(0, len(bins) - factor + 1, factor):
-        parts = [value for value in bins[position : position + factor] if value is not None]
-        result.append(sum(parts) if len(parts) == factor else None)
-    return result

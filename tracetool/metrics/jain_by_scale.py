@@ -1,4 +1,4 @@
-"""Jain's index over time scales: how fair the sharing is in windows of 1 s, 5 s, …
+"""Jain's index over time scales: how fair the sharing is in windows of 1 s to 160 s.
 
 Table 4.2 of intra-protocol fairness studies. A scale finer than the data is reported as
 degenerate: every window then holds one flow, and the index would say 1/n, which is no finding.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracetool.measures import Absent, Measure, jain_index, mean
+from tracetool.measures import Absent, Measure, jain_index, mean, window_sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -102,7 +102,9 @@ def fairness_at_scale(
     average = mean(defined)
     coverage = len(defined) / len(series) if series else None
     if average is None:
-        empty = "all-zero" if series and not any(any(v or 0 for v in one) for one in entities) else "insufficient-windows"
+        empty = (
+            "all-zero" if series and not any(any(v or 0 for v in one) for one in entities) else "insufficient-windows"
+        )
         return ScaleFairness(Measure.undefined(empty), len(series), coverage, moved, None)
     sizes = [sum(v or 0 for v in one) for one in entities] if whole is None else list(whole)
     overall = jain_index(sizes, absent=absent).value or 0.0
@@ -142,7 +144,7 @@ def fairness_over_time_scale(
     """
     result: dict[int, ScaleFairness] = {}
     for factor in factors:
-        windows = [_sums(series, factor) for series in entities]
+        windows = [window_sums(series, factor) for series in entities]
         totals = [sum(value or 0 for value in series) for series in entities]
         result[factor] = fairness_at_scale(
             windows, whole=totals, finer_than_data=factor < 2 * spacing_bins, absent=absent
@@ -150,15 +152,9 @@ def fairness_over_time_scale(
     return result
 
 
-def _sums(series: Sequence[int | None], factor: int) -> list[int | None]:
-    """Add up every ``factor`` bins, keeping gaps and dropping a trailing part."""
-    if factor <= 0:
-        raise ValueError(f"a time scale of {factor} bins: expected at least 1")
-    windows = (series[start : start + factor] for start in range(0, len(series) - factor + 1, factor))
-    return [None if None in window else sum(value or 0 for value in window) for window in windows]
-
-
-def jain_by_scale(bins: pl.DataFrame, *, bin_ns: int, scales_ns: Sequence[int], absent: Absent = "zero") -> pl.DataFrame:
+def jain_by_scale(
+    bins: pl.DataFrame, *, bin_ns: int, scales_ns: Sequence[int], absent: Absent = "zero"
+) -> pl.DataFrame:
     """Measure Jain's index over time scales.
 
     Parameters

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from tracetool.measures import Measure, Number, exact
+from tracetool.measures import Measure, Number, exact, window_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,9 +50,7 @@ def cov(x: Sequence[Number | None], *, ddof: int = 0) -> Measure:
     return Measure(math.sqrt(variance / average**2))
 
 
-def cov_over_time_scale(
-    bins: Sequence[int | None], factors: Sequence[int], *, ddof: int = 0
-) -> dict[int, Measure]:
+def cov_over_time_scale(bins: Sequence[int | None], factors: Sequence[int], *, ddof: int = 0) -> dict[int, Measure]:
     """Return the coefficient of variation at several scales, each a multiple of the base bin.
 
     Parameters
@@ -69,11 +67,7 @@ def cov_over_time_scale(
     """
     result: dict[int, Measure] = {}
     for factor in factors:
-        if factor <= 0:
-            raise ValueError(f"a time scale of {factor} bins: expected at least 1")
-        windows = [bins[start : start + factor] for start in range(0, len(bins) - factor + 1, factor)]
-        sums = [None if None in window else sum(value or 0 for value in window) for window in windows]
-        result[factor] = cov(sums, ddof=ddof)
+        result[factor] = cov(window_sums(bins, factor), ddof=ddof)
     return result
 
 
@@ -85,7 +79,7 @@ def idle_edges(bins: Sequence[int]) -> tuple[bool, bool]:
 
     Examples
     --------
-    >>> idle_edges([0] + [100] * 99)
+    >>> idle_edges([0, 0] + [100] * 98)
     (True, False)
     """
     if not bins:
