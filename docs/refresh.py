@@ -1,0 +1,119 @@
+"""Runs every example of the documents and writes what it printed beside it; writes tables.md from the schemas.
+
+usage: python docs/refresh.py [--check] [DOCUMENT...]
+
+Two kinds of blocks are examples. In a ``console`` block each line that starts with ``$`` is run by bash, and what
+follows is its standard output. A ``python`` block is run as a program; the ``text`` block right behind it is its
+output. All examples of a document run in one new folder, in order, with ``sample_traces`` in it, 80 columns wide and
+without colour. ``--check`` writes nothing, shows what differs, and exits with 1 if anything does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = re.compile(
+    r"^```console\n(?P<session>.*?)^```$|^```python\n(?P<program>.*?)^```\n\n```text\n(?P<printed>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def documents() -> list[Path]:
+    """All documents that may hold examples."""
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "sample_traces" / "README.md"]
+
+
+def run(words: list[str], folder: Path) -> str:
+    """Standard output of a command that must succeed, without blanks at the ends of lines."""
+    env = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "COLORTERM")}
+    env |= {
+        "COLUMNS": "80",
+        "LINES": "24",
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUTF8": "1",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
+    )
+    if done.returncode:
+        raise SystemExit(f"{words[-1]}: exit {done.returncode}\n{done.stderr}")
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+def session(text: str, folder: Path) -> str:
+    """A console block with each command's present output."""
+    out = ""
+    for command in re.findall(r"^\$ (.*(?:\\\n.*)*)\n", text, re.MULTILINE):
+        out += f"$ {command}\n" + run(["bash", "-o", "pipefail", "-c", command], folder)
+    return out
+
+
+def refreshed(text: str) -> str:
+    """A document with the present output of all its examples."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "sample_traces").symlink_to(ROOT / "sample_traces")
+
+        def replace(match: re.Match[str]) -> str:
+            if match["session"] is not None:
+                return f"```console\n{session(match['session'], folder)}```"
+            program = match["program"]
+            return f"```python\n{program}```\n\n```text\n{run([sys.executable, '-c', program], folder)}```"
+
+        return EXAMPLES.sub(replace, text)
+
+
+def tables() -> str:
+    """The document about the tables, from their schemas."""
+    out = [
+        "# Tables",
+        "",
+        "Made by `python docs/refresh.py` from `schemas/*.json`, which the tool itself reads. `tracetool schema TABLE`",
+        "tells the same. Times are nanoseconds since 1970 in UTC (`timestamp`), durations are `int64` nanoseconds.",
+        "Null means unknown; a column without a tick under *null* always has a value.",
+    ]
+    for path in sorted((ROOT / "schemas").glob("*.json")):
+        table = json.loads(path.read_text(encoding="utf-8"))
+        out += ["", f"## {table['table']}", "", table["description"], "", f"Key: {', '.join(table['key'])}.", ""]
+        out += ["| column | type | unit | null | meaning |", "| --- | --- | --- | --- | --- |"]
+        for column in table["columns"]:
+            values = f" One of: {', '.join(column['values'])}." if "values" in column else ""
+            meaning = f"{column['description']}{values}".replace("|", "\\|")
+            null = "✓" if column["nullable"] else ""
+            out.append(f"| `{column['name']}` | {column['type']} | {column.get('unit', '')} | {null} | {meaning} |")
+    return "\n".join(out) + "\n"
+
+
+def main(words: list[str]) -> int:
+    """Refresh or check the documents given, or all."""
+    check = "--check" in words
+    chosen = [Path(word).resolve() for word in words if word != "--check"] or documents()
+    differ = False
+    for path in chosen:
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        after = tables() if path.name == "tables.md" else refreshed(before)
+        if before == after:
+            continue
+        differ = True
+        name = str(path.relative_to(ROOT))
+        sys.stdout.writelines(
+            difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), name, "now")
+        )
+        if not check:
+            path.write_text(after, encoding="utf-8")
+    return int(check and differ)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
