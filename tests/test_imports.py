@@ -62,7 +62,12 @@ def test_an_unknown_name_is_an_attribute_error_that_names_it():
 def test_layers_import_downward_only():
     pytest.importorskip("importlinter", reason="import-linter is not installed")
     done = subprocess.run(
-        [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"],
+        [
+            sys.executable,
+            "-c",
+            "from importlinter.cli import lint_imports_command; lint_imports_command()",
+            "--no-cache",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -104,7 +109,12 @@ def test_things_of_one_kind_do_not_import_one_another(folder):
     package = f"tracetool.{folder.replace('/', '.')}"
     for name in modules:
         others = {f"{package}.{other}" for other in modules - {name}}
-        taken = {line for line in imports(PACKAGE / folder / f"{name}.py") for o in others if (line + ".").startswith(o + ".")}
+        taken = {
+            line
+            for line in imports(PACKAGE / folder / f"{name}.py")
+            for o in others
+            if (line + ".").startswith(o + ".")
+        }
         assert not taken, f"{folder}/{name}.py imports {taken}"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from tracetool.dataset import Dataset
 from tracetool.errors import UsageError
 from tracetool.ingest import ingest_each
 from tracetool.reconstruct import reconstruct
+from tracetool.tables import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -116,45 +118,22 @@ def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
         return measure(dataset, **options)
 
 
-def weighted_flows(dataset: Dataset) -> pl.DataFrame:
-    """Table `flows` with a column `weight`: how many samples show a flow sending, to rank flows of logs."""
-    import polars as pl
-
-    samples = (
-        dataset.scan("samples")
-        .group_by("input", "flow")
-        .agg(weight=pl.col("snd_una").n_unique() + pl.col("cwnd_segments").n_unique())
-    )
-    return dataset.scan("flows").join(samples, on=["input", "flow"], how="left").collect()
-
-
 def connection(dataset: Dataset, flow: str | int | None = None) -> Connection:
     """Choose a connection of a dataset, with its views from all inputs; see `tracetool.reconstruct.connections`."""
     from tracetool.reconstruct.connections import select
+    from tracetool.report.selection import weighted_flows
 
     return select(weighted_flows(dataset), flow)
 
 
-def table_of(dataset: Dataset, table: str, chosen: Connection) -> pl.DataFrame:
-    """Rows of a table that belong to a connection, from all of its views, in the sender's direction.
-
-    Rows of other inputs are given the key of the connection's first view, so that they read as one flow.
-    """
+def flow_rows(dataset: Dataset, table: str, chosen: Connection) -> pl.DataFrame:
+    """Rows of a table that belong to a connection, from all of its views; both directions."""
     import polars as pl
 
-    first = chosen.parts[0]
-    views = [
-        dataset.scan(table, [part.input]).filter(
-            (pl.col("flow") == part.flow) & (pl.col("direction") == part.direction)
-        )
-        for part in chosen.parts
-    ]
-    same = {
-        "input": pl.lit(first.input),
-        "flow": pl.lit(first.flow, pl.Int32),
-        "direction": pl.lit(first.direction),
-    }
-    return pl.concat([view.with_columns(**same) for view in views]).collect()
+    if "flow" not in columns(table):
+        return dataset.read(table, [part.input for part in chosen.parts])
+    views = [dataset.scan(table, [part.input]).filter(pl.col("flow") == part.flow) for part in chosen.parts]
+    return pl.concat(views).collect()
 
 
 def figure(
@@ -166,41 +145,23 @@ def figure(
     stop: float | None = None,
     **options: Any,
 ) -> Figure:
-    """Build a chart of a connection as a Figure.
+    """Build a chart as a Figure.
 
     Parameters
     ----------
     chart
         Name of a chart; see `tracetool.report.charts`.
     flow
-        See `plot_cwnd`.
+        See `plot_cwnd`; None: what the chart shows by default.
     start, stop
-        Seconds after the start of the flow: what lies outside is left out.
+        Ends of the time axis, in seconds on it; None: where the data ends.
     options
         The chart's own.
     """
-    import polars as pl
+    from tracetool.report import charts
 
-    from tracetool.report.charts import cwnd
-
-    chosen = connection(dataset, flow)
-    row = chosen.parts[0].row
-    tables_ = {name: table_of(dataset, name, chosen) for name in ("samples", "events", "recoveries", "slow_starts")}
-    origin = row["start"]
-    for name, table in tables_.items():
-        column = pl.col("start" if "start" in table.columns else "time")
-        if start is not None:
-            table = table.filter(column >= origin + pl.duration(nanoseconds=round(start * 1e9)))
-        if stop is not None:
-            table = table.filter(column <= origin + pl.duration(nanoseconds=round(stop * 1e9)))
-        tables_[name] = table
-    stream = row["stream"]
-    return cwnd.cwnd_figure(
-        **tables_,
-        flow_label=chosen.label,
-        display_filter="" if stream is None else f"{row['protocol']}.stream eq {stream}",
-        **options,
-    )
+    drawn = charts.build(chart, dataset, None if flow is None else connection(dataset, flow), **options)
+    return replace(drawn, x=replace(drawn.x, low=start, high=stop)) if (start, stop) != (None, None) else drawn
 
 
 def plot_cwnd(inputs: Inputs, flow: str | int | None = None, **options: Any) -> alt.Chart:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from tracetool._version import __version__
-from tracetool.cli import export, flows, ingest, plot, reconstruct, schema, slow_starts
+from tracetool.cli import compare, export, flows, ingest, plot, reconstruct, schema, slow_starts
 from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ app.command("reconstruct")(reconstruct.command)
 app.command("flows")(flows.command)
 app.command("slow-starts")(slow_starts.command)
 plot.register(app)
+app.command("compare")(compare.command)
 app.command("export")(export.command)
 app.command("schema")(schema.command)
 
@@ -50,6 +51,7 @@ def _version(value: bool) -> None:
 def _options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
+    """Take the options of the program itself."""
 
 
 def _terminate(number: int, _frame: FrameType | None) -> NoReturn:

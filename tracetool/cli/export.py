@@ -41,7 +41,7 @@ def command(
         raise UsageError(f"{out}: cannot write that: give a name that ends in .csv, .json or .parquet")
     with dataset_of(inputs, quiet=quiet) as dataset:
         chosen = None if flow is None else api.connection(dataset, flow)
-        frame = dataset.read(table) if chosen is None else api.table_of(dataset, table, chosen)
+        frame = dataset.read(table) if chosen is None else api.flow_rows(dataset, table, chosen)
         frame = frame.select(wanted)
         if out == "-":
             output.table(frame, "", as_json=suffix == ".json", as_csv=suffix == ".csv")

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracetool.cli.options import Flow, Inputs, Quiet
+from tracetool.report.charts import CHARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracetool.report.export import Format
 
-#: Charts and the help of their commands; the list of the report layer, kept here so that help needs no heavy import.
-CHARTS = {
-    "cwnd": "Draw cwnd and ssthresh of a flow against time, with losses, recoveries and slow-start exits.",
-}
 TEXT_COLUMNS = 79
 OUT_HELP = (
     "File to write: .html (offline), .svg, .png, .pdf, .json (Vega-Lite), .csv, .xpl or .txt; default: the terminal."
@@ -29,8 +26,8 @@ TO_HELP = "Format on standard output or of the file: ascii, unicode, html, svg, 
 
 def register(app: typer.Typer) -> None:
     """Add the command of every chart."""
-    for name, text in CHARTS.items():
-        app.command(f"plot-{name}", help=text)(_command(name))
+    for name, chart in CHARTS.items():
+        app.command(f"plot-{name}", help=f"Draw {chart.summary}.")(_command(name))
 
 
 def _command(chart: str) -> Callable[..., None]:

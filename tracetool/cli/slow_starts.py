@@ -25,7 +25,7 @@ def command(
     with dataset_of(inputs, quiet=quiet) as dataset:
         frame = dataset.read("slow_starts")
         if flow is not None:
-            frame = api.table_of(dataset, "slow_starts", api.connection(dataset, flow))
+            frame = api.flow_rows(dataset, "slow_starts", api.connection(dataset, flow))
         output.table(frame, _text(frame), as_json=as_json, as_csv=as_csv)
 
 
