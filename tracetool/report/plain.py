@@ -25,7 +25,12 @@ def printable(text: str, *, limit: int = MAX_TEXT) -> str:
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     if text.isascii() and text.isprintable():
         return text
-    return "".join("?" if unicodedata.category(char) in _UNSAFE else char for char in text)
+    return "".join(_safe(char) for char in text)
+
+
+def _safe(char: str) -> str:
+    category = unicodedata.category(char)
+    return "?" if category in _UNSAFE else " " if category == "Zs" else char
 
 
 def ascii_only(text: str, *, limit: int = MAX_TEXT) -> str:
@@ -67,7 +72,7 @@ def wrap(text: str, width: int) -> list[str]:
     current = ""
     for word in text.split(" "):
         while display_width(word) > width:
-            taken = _prefix(word, width)
+            taken = clip(word, width)
             lines += [current, taken] if current else [taken]
             current, word = "", word[len(taken) :]
         joined = f"{current} {word}" if current else word
@@ -79,8 +84,15 @@ def wrap(text: str, width: int) -> list[str]:
     return [*lines, current] if current else lines
 
 
-def _prefix(word: str, width: int) -> str:
-    end = len(word)
-    while end > 1 and display_width(word[:end]) > width:
+def clip(text: str, width: int) -> str:
+    """Return the beginning of `text` that fits into `width` cells (one character at least).
+
+    Examples
+    --------
+    >>> clip("abc", 2)
+    'ab'
+    """
+    end = len(text)
+    while end > 1 and display_width(text[:end]) > width:
         end -= 1
-    return word[:end]
+    return text[:end]

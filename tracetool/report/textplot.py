@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from tracetool.report.plain import display_width, wrap
+from tracetool.report.plain import ascii_only, clip, display_width, wrap
 from tracetool.report.raster import cell_of, point_mask
 from tracetool.report.ticks import Scale, scale_of, tick_labels
 
@@ -167,6 +167,7 @@ def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:
     marks = {span.mark: span for span in panel.spans}
     entries += [Cell(f"{mark} {medium.clean(span.name)}", span.color) for mark, span in marks.items()]
     label = medium.clean(f"{panel.title}: {panel.y.title}" if panel.title else panel.y.title)
+    *above, label = wrap(label, width) or [""]
     rows: list[list[Cell]] = [[]]
     room = width - display_width(label) - 3
     for entry in entries:
@@ -177,8 +178,8 @@ def _legend(panel: Panel, medium: Medium, width: int) -> list[list[Cell]]:
         if not rows[-1] and display_width(entry.text) > room and len(rows) == 1:
             rows.append([])  # not beside the label: below it
             room = width
-        rows[-1].append(entry if display_width(entry.text) <= width else Cell(entry.text[:width], entry.color))
-    lines = []
+        rows[-1].append(Cell(clip(entry.text, width), entry.color))
+    lines = [[Cell(line)] for line in above]
     for index, row in enumerate(rows):
         spaced = [part for entry in row for part in (entry, Cell("   "))][:-1]
         left = label if index == 0 else ""
@@ -214,6 +215,7 @@ def _event_rail(events: Events, xs: Scale, inner: int, medium: Medium) -> list[C
         rail[column] = Cell(events.style.mark, events.style.color)
     for column, label in zip(columns, events.labels, strict=False):
         text = medium.clean(label)
+        text = text if display_width(text) == len(text) else ascii_only(text)  # one cell for each character
         for start in (column + 2, column - 1 - len(text)):
             free = rail[max(start - 1, 0) : start + len(text) + 1]
             if (
@@ -281,6 +283,6 @@ def _x_labels(figure: Figure, panel: Panel, xs: Scale, frame: _Frame, medium: Me
         if column >= 0 and start > last:
             line[start : start + len(label)] = label
             last = start + len(label)
-    title = medium.clean(figure.x_axis(panel).title)
+    title = clip(medium.clean(figure.x_axis(panel).title), frame.width)
     indent = frame.gutter + 1 + max(0, (frame.width - display_width(title)) // 2)
     return [[Cell("".join(line))], [Cell(" " * indent + title)]]

@@ -400,6 +400,7 @@ def _legends_overflow(figure: Figure, width: int) -> bool:
 
 def _config(*, stacked: bool) -> Spec:
     """Return fonts and light-theme colours; the HTML page swaps ink, grid and palette for the dark ones."""
+    direction = "vertical" if stacked else "horizontal"
     axis = {
         "labelColor": INK,
         "titleColor": INK,
@@ -421,7 +422,7 @@ def _config(*, stacked: bool) -> Spec:
             "rowPadding": 2,
             "columnPadding": 14,
             "offset": 6,
-            "layout": {"top": {"direction": "vertical" if stacked else "horizontal", "anchor": "start", "margin": 4}},
+            "layout": {"expr": f"{{top: {{direction: '{direction}', anchor: 'start', margin: 4}}}}"},
         },
         "title": {"color": INK, "subtitleColor": INK, "fontSize": 15, "subtitleFontSize": 11, "subtitlePadding": 4},
         "view": {"stroke": GRID},
