@@ -1,0 +1,644 @@
+"""From a frame to its innermost TCP or UDP header, through tags and tunnels.
+
+One loop over the layers, each a few lines; every load is inside the captured bytes, and the number of layers is
+bounded. Layers that carry the identity of a network around the flow (VLAN, PPPoE session, VXLAN network, the ends of
+a tunnel) go into a digest, which is part of the flow's key. It must be the same in both directions: MPLS labels and
+GTP's tunnel numbers differ there, so they are listed but not part of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tracetool.kernels._jit import kernel
+from tracetool.kernels.flow_table import mix
+from tracetool.kernels.loads import be16, be32, be64, le16, le32, u8
+
+MAX_LAYERS = 8  # listed by name
+MAX_STEPS = 32  # looked through at all
+
+#: What a layer is (``LAYER.kind``).
+VLAN, MPLS, PPPOE, GRE, IPIP, VXLAN, GENEVE, GTP, TEREDO = range(1, 10)
+
+#: What became of a frame.
+FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT = range(8)
+
+# What stands at the current place.
+(
+    _ETHER, _TYPE, _IP, _IP4, _IP6, _LLC, _PPP, _MPLS, _LOOP, _SLL, _SLL2, _WIFI, _RADIOTAP, _PPI, _NFLOG, _GRE, _PROTO, _UDP,
+    _PPP_HDLC, _FDDI, _RING, _PPPOE, _CHDLC,
+) = range(23)  # fmt: skip
+
+
+@kernel
+def start_kind(link: int) -> int:
+    """Say what a frame of a link type starts with; -1: unknown."""
+    if link == 1:
+        return _ETHER
+    if link in (12, 14, 101):
+        return _IP
+    if link == 113:
+        return _SLL
+    if link == 276:
+        return _SLL2
+    if link in (0, 108):
+        return _LOOP
+    if link == 228:
+        return _IP4
+    if link == 229:
+        return _IP6
+    if link in (9, 50, 204):
+        return _PPP_HDLC
+    if link == 51:
+        return _PPPOE
+    if link == 104:
+        return _CHDLC
+    if link == 105:
+        return _WIFI
+    if link == 127:
+        return _RADIOTAP
+    if link == 192:
+        return _PPI
+    if link == 239:
+        return _NFLOG
+    if link == 10:
+        return _FDDI
+    if link == 6:
+        return _RING
+    if link == 100:
+        return _LLC
+    return -1
+
+
+@kernel
+def list_layer(head: Any, layers: Any, kind: int, value: int) -> None:
+    """List a layer; what is beyond the room is only counted in the digest."""
+    if head.layers < len(layers):
+        layer = layers[head.layers]
+        layer.kind = kind
+        layer.value = value
+        layer.version = 0
+        head.layers += 1
+
+
+@kernel
+def identify(head: Any, kind: int, value: int) -> None:
+    """Add a layer to the digest."""
+    digest = mix(head.encapsulation * 31 + (kind << 56) + value)
+    head.encapsulation = digest | 1  # 0 is kept for none
+
+
+@kernel
+def list_ends(head: Any, layers: Any) -> None:
+    """Add the ends of the tunnel that was listed last, in one order for both directions."""
+    swap = head.src0 > head.dst0 or (head.src0 == head.dst0 and head.src1 > head.dst1)
+    low0, low1, high0, high1 = head.src0, head.src1, head.dst0, head.dst1
+    if swap:
+        low0, low1, high0, high1 = high0, high1, low0, low1
+    identify(head, 0, mix(low0) + mix(low1 + 1) + mix(high0 + 2) + mix(high1 + 3))
+    layer = layers[head.layers - 1]
+    layer.version = head.version
+    layer.low0, layer.low1, layer.high0, layer.high1 = low0, low1, high0, high1
+
+
+@kernel
+def copy_head(source: Any, target: Any) -> None:
+    """Copy what was read up to a transport header."""
+    target.src0, target.src1, target.dst0, target.dst1 = source.src0, source.src1, source.dst0, source.dst1
+    target.src_port, target.dst_port = source.src_port, source.dst_port
+    target.protocol, target.version, target.at, target.end = source.protocol, source.version, source.at, source.end
+    target.ip_bytes, target.ip_id, target.ttl, target.tos = source.ip_bytes, source.ip_id, source.ttl, source.tos
+    target.first_fragment, target.encapsulation, target.layers = (
+        source.first_fragment, source.encapsulation, source.layers
+    )
+
+
+@kernel
+def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, layers: Any) -> int:
+    """Find the innermost TCP or UDP header of a frame.
+
+    Parameters
+    ----------
+    buffer : uint8 array
+        Holds the frame in ``buffer[at:end]``.
+    wire
+        Where the frame would end had it been captured whole.
+    link
+        Its link type.
+    heads : HEAD array of 2
+        The first one is filled; the second one keeps an outer UDP header in case that it is no tunnel after all.
+    layers : LAYER array
+        The first ``heads[0].layers`` are filled.
+
+    Returns
+    -------
+    int
+        FOUND, or why there is none.
+    """
+    head = heads[0]
+    outer = heads[1]
+    head.encapsulation = 0
+    head.layers = 0
+    outer.protocol = 0
+    kind = start_kind(link)
+    if kind < 0:
+        return UNKNOWN_LINK
+    wire = max(wire, end)
+    code = TOO_DEEP
+    proto = 0
+    for _ in range(MAX_STEPS):
+        if kind == _ETHER:
+            if at + 14 > end:
+                code = CUT
+                break
+            proto = be16(buffer, at + 12)
+            at += 14
+            kind = _TYPE
+            if proto <= 1500:
+                kind = _LLC
+        elif kind == _IP4:
+            if at + 20 > end:
+                code = CUT
+                break
+            first = u8(buffer, at)
+            size = (first & 15) * 4
+            if first >> 4 != 4 or size < 20:
+                code = MALFORMED
+                break
+            total = be16(buffer, at + 2)
+            if total == 0:  # segmentation offload: more than the field can say
+                total = wire - at
+            if total < size:
+                code = MALFORMED
+                break
+            wire = min(wire, at + total)
+            fragment = be16(buffer, at + 6)
+            head.version = 4
+            head.src0 = 0
+            head.dst0 = 0
+            head.src1 = be32(buffer, at + 12)
+            head.dst1 = be32(buffer, at + 16)
+            head.tos = u8(buffer, at + 1)
+            head.ip_id = be16(buffer, at + 4)
+            head.ttl = u8(buffer, at + 8)
+            head.ip_bytes = total
+            proto = u8(buffer, at + 9)
+            if fragment & 0x1FFF:
+                code = FRAGMENT
+                break
+            head.first_fragment = (fragment >> 13) & 1
+            at += size
+            kind = _PROTO
+        elif kind == _PROTO:
+            if proto == 6:
+                head.protocol = 6
+                head.at = at
+                head.end = wire
+                if at + 16 > end:  # up to the window
+                    code = CUT_TRANSPORT
+                    break
+                head.src_port = be16(buffer, at)
+                head.dst_port = be16(buffer, at + 2)
+                return FOUND
+            if proto == 17:
+                if at + 8 > end:
+                    code = CUT_TRANSPORT
+                    break
+                head.protocol = 17
+                head.at = at
+                head.end = wire
+                head.src_port = be16(buffer, at)
+                head.dst_port = be16(buffer, at + 2)
+                kind = _UDP
+            elif proto == 4:
+                list_layer(head, layers, IPIP, 4)
+                list_ends(head, layers)
+                kind = _IP4
+            elif proto == 41:
+                list_layer(head, layers, IPIP, 6)
+                list_ends(head, layers)
+                kind = _IP6
+            elif proto == 47:
+                kind = _GRE
+            elif proto == 137:
+                kind = _MPLS
+            elif proto == 51 and head.version == 4:  # authentication header
+                if at + 12 > end:
+                    code = CUT
+                    break
+                proto = u8(buffer, at)
+                at += (u8(buffer, at + 1) + 2) * 4
+            else:
+                code = OTHER
+                break
+        elif kind == _TYPE:
+            if proto == 0x0800:
+                kind = _IP4
+            elif proto == 0x86DD:
+                kind = _IP6
+            elif proto in (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300):
+                if at + 4 > end:
+                    code = CUT
+                    break
+                tag = be16(buffer, at) & 0x0FFF
+                list_layer(head, layers, VLAN, tag)
+                identify(head, VLAN, tag)
+                proto = be16(buffer, at + 2)
+                at += 4
+                if proto <= 1500:
+                    kind = _LLC
+            elif proto in (0x8847, 0x8848):
+                kind = _MPLS
+            elif proto == 0x8864:
+                kind = _PPPOE
+            elif proto == 0x880B:
+                kind = _PPP
+            elif proto == 0x6558:
+                kind = _ETHER
+            else:
+                code = OTHER
+                break
+        elif kind == _IP6:
+            if at + 40 > end:
+                code = CUT
+                break
+            word = be32(buffer, at)
+            if word >> 28 != 6:
+                code = MALFORMED
+                break
+            payload = be16(buffer, at + 4)
+            start = at
+            head.version = 6
+            head.src0 = be64(buffer, at + 8)
+            head.src1 = be64(buffer, at + 16)
+            head.dst0 = be64(buffer, at + 24)
+            head.dst1 = be64(buffer, at + 32)
+            head.tos = (word >> 20) & 255
+            head.ip_id = -1
+            head.ttl = u8(buffer, at + 7)
+            head.first_fragment = 0
+            proto = u8(buffer, at + 6)
+            at += 40
+            if payload == 0:  # a jumbogram, or segmentation offload
+                payload = wire - at
+            wire = min(wire, at + payload)
+            head.ip_bytes = at + payload - start
+            code = FOUND
+            for _header in range(16):
+                if proto not in (0, 43, 44, 51, 60, 135, 139, 140):
+                    break
+                if at + 8 > end:
+                    code = CUT
+                    break
+                after = u8(buffer, at)
+                if proto == 44:
+                    if be16(buffer, at + 2) & 0xFFF8:
+                        code = FRAGMENT
+                        break
+                    head.first_fragment = be16(buffer, at + 2) & 1
+                    at += 8
+                elif proto == 51:
+                    at += (u8(buffer, at + 1) + 2) * 4
+                else:
+                    at += (u8(buffer, at + 1) + 1) * 8
+                proto = after
+            if code != FOUND:
+                break
+            code = TOO_DEEP
+            kind = _PROTO
+        elif kind == _UDP:
+            # A tunnel has a header of its own, and then something that holds TCP or UDP; else it is plain UDP.
+            tunnel = 0
+            here = at + 8
+            low, high = head.src_port, head.dst_port
+            if high == 4789 or high == 8472 or low == 4789:
+                if here + 8 <= end and u8(buffer, here) & 0xF8 == 0x08:
+                    tunnel = VXLAN
+            elif high == 6081:
+                if here + 8 <= end and u8(buffer, here) >> 6 == 0 and be16(buffer, here + 2) == 0x6558:
+                    tunnel = GENEVE
+                elif here + 8 <= end and u8(buffer, here) >> 6 == 0 and be16(buffer, here + 2) in (0x0800, 0x86DD):
+                    tunnel = GENEVE
+            elif high == 2152 or low == 2152:
+                if here + 8 <= end and u8(buffer, here) >> 4 == 3 and u8(buffer, here + 1) == 255:
+                    tunnel = GTP
+            elif high == 3544 or low == 3544:
+                tunnel = TEREDO
+            if tunnel == 0:
+                return FOUND
+            copy_head(head, outer)
+            at = here
+            value = 0
+            if tunnel == VXLAN:
+                value = be32(buffer, at + 4) >> 8
+                at += 8
+                kind = _ETHER
+            elif tunnel == GENEVE:
+                value = be32(buffer, at + 4) >> 8
+                proto = be16(buffer, at + 2)
+                at += 8 + (u8(buffer, at) & 63) * 4
+                kind = _TYPE
+            elif tunnel == GTP:
+                flags = u8(buffer, at)
+                value = be32(buffer, at + 4)
+                at += 8
+                if flags & 7:  # sequence, N-PDU and extension header
+                    if at + 4 > end:
+                        code = CUT
+                        break
+                    extension = u8(buffer, at + 3)
+                    at += 4
+                    if not flags & 4:
+                        extension = 0
+                    for _extension in range(8):
+                        if extension == 0 or at + 4 > end:
+                            break
+                        size = u8(buffer, at) * 4
+                        if size == 0 or at + size > end:
+                            extension = 0
+                            break
+                        extension = u8(buffer, at + size - 1)
+                        at += size
+                kind = _IP
+            else:
+                # Teredo (RFC 4380): authentication and origin indications may stand before the IPv6 header.
+                if at + 4 <= end and be16(buffer, at) == 1:
+                    at += 13 + u8(buffer, at + 2) + u8(buffer, at + 3)
+                if at + 2 <= end and be16(buffer, at) == 0:
+                    at += 8
+                kind = _IP6
+            list_layer(head, layers, tunnel, value)
+            if tunnel in (VXLAN, GENEVE):
+                identify(head, tunnel, value)
+            list_ends(head, layers)
+        elif kind == _MPLS:
+            if at + 4 > end:
+                code = CUT
+                break
+            word = be32(buffer, at)
+            list_layer(head, layers, MPLS, word >> 12)
+            at += 4
+            if word & 0x100:  # bottom of the stack: what follows is not said
+                if at >= end:
+                    code = CUT
+                    break
+                first = u8(buffer, at) >> 4
+                if first == 4:
+                    kind = _IP4
+                elif first == 6:
+                    kind = _IP6
+                else:
+                    if first == 0:  # RFC 4385 control word of an Ethernet pseudowire
+                        at += 4
+                    kind = _ETHER
+        elif kind == _PPPOE:
+            if at + 8 > end:
+                code = CUT
+                break
+            session = be16(buffer, at + 2)
+            list_layer(head, layers, PPPOE, session)
+            identify(head, PPPOE, session)
+            if u8(buffer, at + 1) != 0:
+                code = OTHER
+                break
+            wire = min(wire, at + 6 + be16(buffer, at + 4))
+            at += 6
+            kind = _PPP
+        elif kind == _PPP_HDLC:
+            if at + 4 > end:
+                code = CUT
+                break
+            if be16(buffer, at) == 0xFF03:
+                at += 2
+            elif u8(buffer, at) in (0x0F, 0x8F):  # Cisco HDLC
+                kind = _CHDLC
+                continue
+            elif link == 204:  # a direction byte stands first
+                at += 1
+                if be16(buffer, at) == 0xFF03:
+                    at += 2
+            kind = _PPP
+        elif kind == _CHDLC:
+            if at + 4 > end:
+                code = CUT
+                break
+            proto = be16(buffer, at + 2)
+            at += 4
+            kind = _TYPE
+        elif kind == _PPP:
+            if at + 2 > end:
+                code = CUT
+                break
+            if be16(buffer, at) == 0xFF03 and at + 4 <= end:
+                at += 2
+            number = u8(buffer, at)
+            at += 1
+            if number & 1 == 0:  # two bytes, unless compressed
+                number = (number << 8) | u8(buffer, at)
+                at += 1
+            if number == 0x21:
+                kind = _IP4
+            elif number == 0x57:
+                kind = _IP6
+            elif number in (0x281, 0x283):
+                kind = _MPLS
+            else:
+                code = OTHER
+                break
+        elif kind == _LLC:
+            if at + 8 > end:
+                code = CUT if at + 3 > end else OTHER
+                break
+            if be16(buffer, at) == 0xAAAA and u8(buffer, at + 2) == 3:
+                proto = be16(buffer, at + 6)
+                at += 8
+                kind = _TYPE
+            elif be16(buffer, at) == 0x0606 and u8(buffer, at + 2) == 3:
+                at += 3
+                kind = _IP4
+            else:
+                code = OTHER
+                break
+        elif kind == _IP:
+            if at >= end:
+                code = CUT
+                break
+            first = u8(buffer, at) >> 4
+            kind = _IP4
+            if first == 6:
+                kind = _IP6
+            elif first != 4:
+                code = MALFORMED
+                break
+        elif kind == _GRE:
+            if at + 4 > end:
+                code = CUT
+                break
+            flags = be16(buffer, at)
+            proto = be16(buffer, at + 2)
+            version = flags & 7
+            size = 4
+            key = 0
+            if flags & 0xC000:
+                size += 4
+            if flags & 0x2000:
+                if at + size + 4 > end:
+                    code = CUT
+                    break
+                key = be32(buffer, at + size)
+                size += 4
+            if flags & 0x1000:
+                size += 4
+            if version == 1 and flags & 0x80:
+                size += 4
+            list_layer(head, layers, GRE, key)
+            if version == 0:
+                identify(head, GRE, key)
+            list_ends(head, layers)
+            at += size
+            kind = _TYPE
+            if proto == 0x88BE:  # ERSPAN: with a sequence number there is a header of 8 bytes before the frame
+                if flags & 0x1000:
+                    at += 8
+                kind = _ETHER
+            elif proto == 0x22EB:
+                at += 12
+                kind = _ETHER
+        elif kind == _SLL:
+            if at + 16 > end:
+                code = CUT
+                break
+            proto = be16(buffer, at + 14)
+            at += 16
+            kind = _TYPE
+            if proto == 4:
+                kind = _LLC
+        elif kind == _SLL2:
+            if at + 20 > end:
+                code = CUT
+                break
+            proto = be16(buffer, at)
+            at += 20
+            kind = _TYPE
+            if proto == 4:
+                kind = _LLC
+        elif kind == _LOOP:
+            if at + 4 > end:
+                code = CUT
+                break
+            family = be32(buffer, at)
+            if family > 0xFFFF:
+                family = le32(buffer, at)
+            at += 4
+            if family == 2:
+                kind = _IP4
+            elif family in (10, 24, 28, 30):
+                kind = _IP6
+            elif family >= 1536:
+                proto = family
+                kind = _TYPE
+            else:
+                code = OTHER
+                break
+        elif kind == _RADIOTAP:
+            if at + 8 > end:
+                code = CUT
+                break
+            size = le16(buffer, at + 2)
+            if size < 8:
+                code = MALFORMED
+                break
+            present = le32(buffer, at + 4)
+            field = at + 8
+            if present & 0x80000000:
+                for _word in range(16):
+                    if field + 4 > end or not le32(buffer, field) & 0x80000000:
+                        break
+                    field += 4
+                field += 4
+            if present & 1:
+                field = at + ((field - at + 7) & ~7) + 8
+            if present & 2 and field < min(end, at + size) and u8(buffer, field) & 0x10:
+                wire -= 4  # the frame check sequence is there
+            at += size
+            kind = _WIFI
+        elif kind == _WIFI:
+            if at + 24 > end:
+                code = CUT
+                break
+            control = le16(buffer, at)
+            if control & 0x0C != 0x08 or control & 0x40 or control & 0x4000:  # no data, or none to read
+                code = OTHER
+                break
+            size = 24
+            if control & 0x300 == 0x300:
+                size = 30
+            if control & 0x80:  # quality of service
+                if at + size + 2 > end:
+                    code = CUT
+                    break
+                if u8(buffer, at + size) & 0x80:  # an aggregate
+                    code = OTHER
+                    break
+                size += 2
+                if control & 0x8000:
+                    size += 4
+            at += size
+            kind = _LLC
+        elif kind == _PPI:
+            if at + 8 > end:
+                code = CUT
+                break
+            size = le16(buffer, at + 2)
+            inner = start_kind(le32(buffer, at + 4))
+            if size < 8 or inner < 0 or inner == _PPI:
+                code = MALFORMED if size < 8 else UNKNOWN_LINK
+                break
+            at += size
+            kind = inner
+        elif kind == _NFLOG:
+            if at + 4 > end:
+                code = CUT
+                break
+            family = u8(buffer, at)
+            at += 4
+            code = OTHER
+            for _attribute in range(64):
+                if at + 4 > end:
+                    break
+                size = le16(buffer, at)
+                if size < 4:
+                    break
+                if le16(buffer, at + 2) == 9:  # the packet
+                    wire = min(wire, at + size)
+                    at += 4
+                    code = FOUND
+                    break
+                at += (size + 3) & ~3
+            if code != FOUND:
+                break
+            code = TOO_DEEP
+            kind = _IP4 if family == 2 else _IP6
+        elif kind == _FDDI:
+            at += 13
+            kind = _LLC
+        elif kind == _RING:
+            if at + 14 > end:
+                code = CUT
+                break
+            size = 14
+            if u8(buffer, at + 8) & 0x80:  # source routing
+                if at + 16 > end:
+                    code = CUT
+                    break
+                size += u8(buffer, at + 14) & 31
+            at += size
+            kind = _LLC
+        else:
+            code = OTHER
+            break
+    if outer.protocol == 17:  # what looked like a tunnel holds nothing that we know: it is UDP
+        copy_head(outer, head)
+        outer.protocol = 0
+        return FOUND
+    return code

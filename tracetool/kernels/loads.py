@@ -1,0 +1,40 @@
+"""Loads of 8 to 64 bits at any byte of a buffer, in either byte order.
+
+They compile to one machine load (and a byte swap), without the tests for negative indices that NumPy indexing brings.
+**Nothing is checked here**: whoever loads has made sure that the bytes are inside the buffer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def _loader(bits: int, *, swap: bool) -> Callable[[Any, int], int]:
+    def load(_typing: Any, array: Any, index: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            place = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(bits).as_pointer())
+            value = builder.load(place, align=1)
+            if swap:
+                value = builder.bswap(value)
+            return value if bits == 64 else builder.zext(value, ir.IntType(64))
+
+        return types.int64(array, types.int64), codegen
+
+    return intrinsic(load)  # type: ignore[no-any-return]
+
+
+u8 = _loader(8, swap=False)
+be16 = _loader(16, swap=True)
+be32 = _loader(32, swap=True)
+be64 = _loader(64, swap=True)
+le16 = _loader(16, swap=False)
+le32 = _loader(32, swap=False)
+le64 = _loader(64, swap=False)

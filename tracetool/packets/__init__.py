@@ -1,0 +1,1 @@
+"""Frames to rows of `packets` and `flows`: link layers, IP, TCP options, flow numbering."""

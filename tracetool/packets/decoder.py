@@ -1,0 +1,120 @@
+"""The decoder: frames in, rows of `packets` out, flows at the end."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracetool.dataset import ROW_GROUP
+from tracetool.kernels import decode, flow_table, layers, records
+from tracetool.packets.columns import packets_table
+from tracetool.packets.flow_rows import flows_table
+from tracetool.packets.notes import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from tracetool.diagnostics import DiagnosticLog
+
+_FEW = 1024  # rows that tables start with
+
+
+class Decoder:
+    """Turns frames into tables; what it knows of flows lasts from call to call.
+
+    Parameters
+    ----------
+    name
+        Value of the `input` column.
+    group
+        Packets in a piece of the `packets` table.
+
+    Attributes
+    ----------
+    state : STATE record
+        Counters: frames, packets in the current group, flows, first and last time, ...
+    """
+
+    def __init__(self, name: str, group: int = ROW_GROUP) -> None:
+        self.name = name
+        self.group = group
+        self._states = np.zeros(1, records.STATE)
+        self.state = self._states[0]
+        self.state["seed"] = int.from_bytes(os.urandom(7), "little")
+        self._flows = np.zeros(_FEW, records.FLOW)
+        self._sides = np.zeros(2 * _FEW, records.SIDE)
+        self._flow_slots = np.full(2 * _FEW, -1, np.int32)
+        self._conversations = np.zeros(_FEW, records.CONVERSATION)
+        self._conversation_slots = np.full(2 * _FEW, -1, np.int32)
+        self._layer_rows = np.zeros(_FEW, records.LAYER)
+        self._heads = np.zeros(2, records.HEAD)
+        self._layers = np.zeros(layers.MAX_LAYERS, records.LAYER)
+        self._options = np.zeros(1, records.OPTIONS)
+        self._edges = np.zeros(8, np.int64)
+        self._notes = np.zeros(decode.NOTES, records.NOTE)
+        self._new_group()
+
+    def _new_group(self) -> None:
+        self._packets = np.empty(self.group, records.PACKET)
+        self._pool = np.empty(8 * self.group, np.int64)
+        self.state["packets"] = 0
+        self.state["edges"] = 0
+
+    def feed(self, buffer: NDArray[np.uint8], frames: NDArray[Any], count: int) -> Iterator[pa.Table]:
+        """Decode frames of a buffer; yield each group of packets that became full."""
+        first = 0
+        while True:
+            first, status = decode.decode(
+                buffer, frames, first, count, self._packets, self._pool, self._heads, self._layers, self._options,
+                self._edges, self._flows, self._sides, self._flow_slots, self._conversations, self._conversation_slots,
+                self._layer_rows, self._notes, self._states,
+            )  # fmt: skip
+            if status == decode.DONE:
+                return
+            if status == decode.GROUP:
+                yield self._take()
+            elif status == decode.GROW_FLOWS:
+                self._grow_flows()
+            elif status == decode.GROW_CONVERSATIONS:
+                self._conversations = _longer(self._conversations)
+                self._conversation_slots = self._rehashed(
+                    self._conversations, int(self.state["conversations"]), self._conversation_slots
+                )
+            else:
+                self._layer_rows = _longer(self._layer_rows)
+
+    def _take(self) -> pa.Table:
+        table = packets_table(
+            self._packets[: int(self.state["packets"])], self._pool[: int(self.state["edges"])], self.name
+        )
+        self._new_group()
+        return table
+
+    def _grow_flows(self) -> None:
+        self._flows = _longer(self._flows)
+        self._sides = _longer(self._sides)
+        self._flow_slots = self._rehashed(self._flows, int(self.state["flows"]), self._flow_slots)
+
+    def _rehashed(self, rows: NDArray[Any], count: int, old: NDArray[np.int32]) -> NDArray[np.int32]:
+        slots = np.full(2 * len(rows), -1, np.int32)
+        flow_table.rehash(rows, count, old, slots, int(self.state["seed"]))
+        return slots
+
+    def finish(self, log: DiagnosticLog) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the last packets and the flows; report what was odd."""
+        if self.state["packets"]:
+            yield "packets", self._take()
+        count = int(self.state["flows"])
+        yield "flows", flows_table(self._flows[:count], self._sides[: 2 * count], self._layer_rows, self.name)
+        report(self._notes, log)
+
+
+def _longer(rows: NDArray[Any]) -> NDArray[Any]:
+    longer = np.zeros(2 * len(rows), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer
