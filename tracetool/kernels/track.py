@@ -1,0 +1,461 @@
+"""What happened to the data of each flow: RTT samples, and which packets were sent again, and why.
+
+One pass over the packets of a flow for each of its directions, in capture order, as the sender of that direction saw
+them: a list of outstanding segments (RFC 6675's scoreboard), RTT samples by Karn's rule (RFC 6298) and by timestamps
+(RFC 7323), the retransmission timer (RFC 6298 with Linux' least value) and the tail-loss probe (RFC 8985). The twin in
+``tests/naive`` says the same slowly.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracetool.kernels._jit import kernel
+from tracetool.kernels.track_segments import (
+    AGAIN,
+    COUNT,
+    END,
+    PACKET,
+    SACKED,
+    SENT,
+    START,
+    append,
+    cut,
+    find,
+    make_room,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Bytes = npt.NDArray[np.uint8]
+
+# What a packet with data (or SYN, FIN, or a probe) is.
+NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE = range(7)
+# What made the sender send again.
+NO_TRIGGER, FAST, RTO, TLP, UNKNOWN = range(5)
+# Why we say so; `reconstruct.events` has the words.
+(
+    NO_EVIDENCE, BY_HANDSHAKE, BY_SACK, BY_DUPLICATE_ACKS, IN_RECOVERY, BY_SILENCE, AFTER_TIMEOUT, BY_PROBE_TIME,
+    FILLS_HOLE_IP_ID, FILLS_HOLE_TSVAL, FILLS_HOLE_TIME, BY_DSACK, BY_EIFEL, BY_ECHO, WAS_SACKED, WAS_ACKED,
+    NO_REASON,
+) = range(17)  # fmt: skip
+# Totals of a direction.
+(
+    SAMPLES, FULL_SAMPLES, CUM_ACKED, AMBIGUOUS, POST_LOSS, TIMEOUTS, MOST_RETRANSMISSIONS, GAPS, GAP_MIN, GAP_MAX,
+    GAP_SUM, MIN_RTT, TOTALS,
+) = range(13)  # fmt: skip
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+MS = 1_000_000
+RTO_LEAST = 200 * MS  # Linux, TCP_RTO_MIN
+RTO_FIRST = 1000 * MS  # RFC 6298
+#: Reordering on a path is a matter of less; Wireshark takes the same where it has no RTT.
+REORDERING = 3 * MS
+#: A capture may hold an ACK before the data it acknowledges, where two queues of one interface are read in turn.
+QUEUES = 1 * MS
+#: A window is smaller (RFC 7323), so a number further ahead is no gap.
+WINDOW = 1 << 30
+HALF = 1 << 31  # of the timestamps' 32 bits
+TICKS = 8192  # timestamps remembered
+RECENT = 512  # retransmissions remembered for a late DSACK
+
+
+@kernel
+def track(
+    bounds: Ints, time: Ints, way: Bytes, seq: Ints, ack: Ints, payload: Ints, segments: Ints, flags: Ints,
+    window: Ints, tsval: Ints, tsecr: Ints, ip_id: Ints, copy: Bytes, sack_at: Ints, sacks: Ints, behind: Ints,
+    sack_ok: Bytes, rows: Ints, ticks: Ints, recent: Ints, kind: Bytes, trigger: Bytes, evidence: Bytes, again: Ints,
+    again_segments: Ints, missing_at: Ints, missing: Ints, rtt: Ints, rtt_seq: Ints, rtt_full: Bytes,
+    rtt_ticks: Ints, totals: Ints,
+) -> None:  # fmt: skip
+    """Follow both directions of every flow.
+
+    Parameters
+    ----------
+    bounds
+        Where each flow's packets begin, and the number of packets.
+    time, way, seq, ack, payload, segments, flags, window, tsval, tsecr, ip_id
+        Packets: nanoseconds; 0 for a2b, 1 for b2a; columns of the table `packets`, -1 unknown.
+    copy
+        1 for a frame captured twice: it is left out.
+    sack_at, sacks
+        Where each packet's SACK edges begin, and the edges.
+    behind
+        For each flow and direction (``2 * flow + way``), the part of the round trip between the sender and the
+        capture, nanoseconds.
+    sack_ok
+        Whether each flow uses SACK.
+    rows, ticks, recent
+        Room for outstanding segments ``(CAPACITY, FIELDS)``, timestamps ``(TICKS, 2)`` and retransmissions
+        ``(RECENT, 4)``.
+    kind, trigger, evidence, again, again_segments
+        Out: what each packet's data is; payload bytes and wire segments in it that were sent before.
+    missing_at, missing
+        Out: the first byte, and the number of bytes, that this packet showed to be sent but not captured.
+    rtt, rtt_seq, rtt_full, rtt_ticks
+        Out, for a packet that acknowledges: RTT by Karn's rule (-1 none), what it timed, whether a full segment, and
+        the RTT by timestamps.
+    totals
+        Out: ``(flows, 2, TOTALS)``.
+    """
+    for flow in range(len(bounds) - 1):
+        for side in range(2):
+            _follow(
+                bounds[flow], bounds[flow + 1], side, time, way, seq, ack, payload, segments, flags, window, tsval,
+                tsecr, ip_id, copy, sack_at, sacks, behind[2 * flow + side], sack_ok[flow], rows, ticks, recent, kind,
+                trigger, evidence, again, again_segments, missing_at, missing, rtt, rtt_seq, rtt_full, rtt_ticks,
+                totals[flow, side],
+            )  # fmt: skip
+
+
+@kernel
+def _follow(
+    first: int, last: int, side: int, time: Ints, way: Bytes, seq: Ints, ack: Ints, payload: Ints, segments: Ints,
+    flags: Ints, window: Ints, tsval: Ints, tsecr: Ints, ip_id: Ints, copy: Bytes, sack_at: Ints, sacks: Ints,
+    behind: int, sack_ok: int, rows: Ints, ticks: Ints, recent: Ints, kind: Bytes, trigger: Bytes, evidence: Bytes,
+    again: Ints, again_segments: Ints, missing_at: Ints, missing: Ints, rtt: Ints, rtt_seq: Ints, rtt_full: Bytes,
+    rtt_ticks: Ints, total: Ints,
+) -> None:  # fmt: skip
+    head = tail = 0  # outstanding segments are rows[head:tail]
+    una = nxt = -1  # unknown until the first number is seen
+    probe_end = 0  # end of the byte that a window probe carries
+    peer_window = -1
+    largest = 1  # payload of a wire segment
+    srtt = rttvar = 0
+    min_rtt = 0
+    backoff = 1
+    timer = 0  # when the retransmission timer was started
+    heard = 0  # when the peer was last heard
+    duplicates = 0
+    sacked_to = -1  # highest byte SACKed
+    recovery_to = loss_to = -1  # fast recovery, or loss recovery after a timeout, lasts until una is there
+    probed = False  # a tail-loss probe is outstanding
+    late_at = late_end = late_time = late_packet = -1  # data that was acknowledged before it was seen
+    ids = ids_up = 0
+    last_id = -1
+    newest = oldest = 0  # timestamps are ticks[oldest % TICKS .. newest % TICKS)
+    echoed = echo_end = 0  # the next of them that may be answered on its own, and until when
+    sent_again = 0  # retransmissions are recent[.. sent_again % RECENT)
+    old_left0 = old_right0 = old_left1 = old_right1 = old_left2 = old_right2 = -1  # SACK blocks known
+    for i in range(first, last):
+        if copy[i]:
+            continue
+        now = time[i]
+        if way[i] == side:
+            # -- a packet of the sender
+            if ip_id[i] > 0:
+                if last_id >= 0:
+                    ids += 1
+                    ids_up += 0 < ((ip_id[i] - last_id) & 0xFFFF) <= 256
+                last_id = ip_id[i]
+            if tsval[i] >= 0:
+                if newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % TICKS, 0]) & 0xFFFFFFFF) < HALF:
+                    ticks[newest % TICKS, 0] = tsval[i]
+                    ticks[newest % TICKS, 1] = now
+                    newest += 1
+                    if newest - oldest > TICKS:
+                        oldest = newest - TICKS
+            size = payload[i]
+            marks = (flags[i] & SYN != 0) + (flags[i] & FIN != 0)
+            start = seq[i]
+            end = start + size + marks
+            if flags[i] & RST:
+                continue
+            if nxt < 0 and (end > start or una < 0):
+                una = nxt = start
+            if size <= 1 and marks == 0:
+                if peer_window == 0 and ((size == 1 and start == nxt) or (start == nxt - 1 and una >= nxt)):
+                    kind[i] = WINDOW_PROBE
+                    probe_end = max(probe_end, end)
+                    continue
+                if start == nxt - 1 and una >= nxt and nxt > 1:
+                    kind[i] = KEEP_ALIVE
+                    continue
+            if end == start or start - nxt > WINDOW or nxt - start > WINDOW:
+                continue
+            head, tail = make_room(rows, head, tail)
+            if segments[i] > 0:
+                largest = max(largest, (size + segments[i] - 1) // segments[i])
+            if start > nxt:  # something before it was not seen
+                tail = append(rows, tail, nxt, start, now, 0, i)
+                nxt = start
+            kind[i] = NEW
+            if start < nxt:
+                below = min(end, nxt)
+                seen_before = holes = last_packet = 0
+                was_sacked = was_sent = False
+                floor = rows[head, START] if head < tail else nxt
+                if start < floor:
+                    seen_before = min(below, floor) - start
+                index = find(rows, head, tail, max(start, floor))
+                if index < tail and rows[index, START] < start:
+                    tail = cut(rows, tail, index, start)
+                    if rows[index, END] == start:
+                        index += 1
+                at_head = start <= floor
+                hole_time = hole_packet = -1
+                while index < tail and rows[index, START] < below:
+                    if rows[index, END] > below:
+                        tail = cut(rows, tail, index, below)
+                    share = min(below, rows[index, END]) - max(start, rows[index, START])
+                    if rows[index, COUNT] == 0:
+                        holes += share
+                        hole_time, hole_packet = rows[index, SENT], rows[index, PACKET]
+                        rows[index, SENT] = now
+                        rows[index, COUNT] = 1
+                    elif rows[index, COUNT] < 0:  # a hole whose data was acknowledged
+                        holes += share
+                        hole_time, hole_packet = rows[index, SENT], rows[index, PACKET]
+                        rows[index, COUNT] = 2
+                        was_sacked = True
+                    else:
+                        seen_before += share
+                        gap = now - rows[index, AGAIN]
+                        if not was_sent:
+                            total[GAP_MIN] = gap if total[GAPS] == 0 else min(total[GAP_MIN], gap)
+                            total[GAP_MAX] = max(total[GAP_MAX], gap)
+                            total[GAP_SUM] += gap
+                            total[GAPS] += 1
+                        was_sent = True
+                        rows[index, COUNT] += 1
+                        total[MOST_RETRANSMISSIONS] = max(total[MOST_RETRANSMISSIONS], rows[index, COUNT] - 1)
+                        was_sacked |= rows[index, SACKED] != 0
+                    rows[index, AGAIN] = now
+                    rows[index, PACKET] = i
+                    index += 1
+                last_packet = hole_packet
+                reason = NO_EVIDENCE
+                if holes > 0 and seen_before == 0:
+                    # a hole is filled: late, or sent again?
+                    step = (ip_id[i] - ip_id[last_packet]) & 0xFFFF if ip_id[i] > 0 and ip_id[last_packet] > 0 else 0
+                    tick = (tsval[i] - tsval[last_packet]) & 0xFFFFFFFF if tsval[i] >= 0 and tsval[last_packet] >= 0 else 0
+                    if step != 0 and way[last_packet] == side and 4 * ids_up >= 3 * ids:
+                        reason = FILLS_HOLE_IP_ID
+                        late = step >= 0x8000
+                    elif tick != 0 and way[last_packet] == side:
+                        reason = FILLS_HOLE_TSVAL
+                        late = tick >= HALF
+                    else:
+                        reason = FILLS_HOLE_TIME
+                        late = now - hole_time < (max(min_rtt + behind, QUEUES) if min_rtt + behind > 0 else REORDERING)
+                    if late:
+                        kind[i] = OUT_OF_ORDER
+                        evidence[i] = reason
+                elif holes == 0 and start >= late_at and end <= late_end and now - late_time <= QUEUES:
+                    kind[i] = OUT_OF_ORDER  # the capture shows the ACK before the data
+                    evidence[i] = FILLS_HOLE_TIME
+                    missing[late_packet] -= min(missing[late_packet], end - start)
+                    seen_before = 0
+                if kind[i] != OUT_OF_ORDER:
+                    old = holes + seen_before
+                    again[i] = min(old, size)
+                    whole = max(segments[i], 1)
+                    again_segments[i] = whole if old >= end - start else max(1, -(-whole * old // (end - start)))
+                    kind[i] = RETRANSMISSION
+                    # -- why was it sent again?
+                    quiet = now - timer - behind
+                    rto = RTO_FIRST if srtt == 0 else (srtt + behind + max(4 * rttvar, RTO_LEAST)) * backoff
+                    expired = at_head and 10 * quiet >= 9 * rto
+                    at_tail = below >= nxt
+                    if flags[i] & SYN:
+                        trigger[i], evidence[i] = RTO, BY_HANDSHAKE
+                        total[TIMEOUTS] += 1
+                    elif una < loss_to and not expired:
+                        trigger[i], evidence[i] = RTO, AFTER_TIMEOUT
+                    elif sacked_to > below and not expired:
+                        trigger[i], evidence[i] = FAST, BY_SACK
+                    elif una < recovery_to and not expired:
+                        trigger[i], evidence[i] = FAST, IN_RECOVERY
+                    elif duplicates > 0 and not expired:
+                        trigger[i], evidence[i] = FAST, BY_DUPLICATE_ACKS
+                    elif at_tail and sack_ok and not probed and una >= recovery_to and (not at_head or sacked_to <= una):
+                        trigger[i], evidence[i] = TLP, BY_PROBE_TIME
+                        probed = True
+                        timer = now
+                    elif at_head and (expired or quiet >= srtt + behind + 4 * rttvar):
+                        trigger[i], evidence[i] = RTO, BY_SILENCE
+                        total[TIMEOUTS] += 1
+                        backoff = min(2 * backoff, 64)
+                        loss_to, recovery_to, duplicates = nxt, -1, 0
+                    else:
+                        trigger[i], evidence[i] = UNKNOWN, NO_REASON
+                    if trigger[i] == FAST and una >= recovery_to:
+                        recovery_to = nxt
+                    if reason != NO_EVIDENCE and trigger[i] == UNKNOWN:
+                        evidence[i] = reason
+                    if at_head:
+                        timer = now
+                    if was_sacked or seen_before == end - start and start < floor and below <= floor:
+                        kind[i] = SPURIOUS
+                        evidence[i] = WAS_SACKED if was_sacked else WAS_ACKED
+                    recent[sent_again % RECENT, 0] = start
+                    recent[sent_again % RECENT, 1] = below
+                    recent[sent_again % RECENT, 2] = i
+                    recent[sent_again % RECENT, 3] = now
+                    sent_again += 1
+            if end > nxt:
+                if una >= nxt:  # nothing was in flight
+                    timer = now
+                tail = append(rows, tail, nxt, end, now, 1, i)
+                nxt = end
+            continue
+        # -- a packet of the peer
+        heard = now
+        if window[i] >= 0:
+            same_window = peer_window == window[i]
+            peer_window = window[i]
+        else:
+            same_window = True
+        if flags[i] & ACK == 0 or flags[i] & RST:
+            continue
+        edge = ack[i]
+        if nxt < 0:
+            una = nxt = edge
+            continue
+        if edge - nxt > WINDOW or una - edge > WINDOW:
+            continue
+        # timestamps: the first packet that echoes a value closes what it opened
+        if tsecr[i] > 0 and newest > oldest and edge > una:
+            while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & 0xFFFFFFFF) < HALF:
+                oldest += 1
+            if oldest < newest and ticks[oldest % TICKS, 0] == tsecr[i]:
+                rtt_ticks[i] = now - ticks[oldest % TICKS, 1]
+                oldest += 1
+        head, tail = make_room(rows, head, tail)
+        if edge > nxt:
+            if edge > probe_end:
+                missing_at[i], missing[i] = nxt, edge - nxt
+                late_at, late_end, late_time, late_packet = nxt, edge, now, i
+            nxt = edge
+        low, high = sack_at[i], sack_at[i + 1]
+        if high - low >= 2:
+            left, right = sacks[low], sacks[low + 1]
+            inside = high - low >= 4 and left >= sacks[low + 2] and right <= sacks[low + 3]
+            if left < right and (right <= edge or inside):  # DSACK (RFC 2883)
+                low += 2
+                for back in range(sent_again - 1, max(sent_again - RECENT, 0) - 1, -1):
+                    if recent[back % RECENT, 0] < right and recent[back % RECENT, 1] > left:
+                        packet = recent[back % RECENT, 2]
+                        if kind[packet] == RETRANSMISSION:
+                            kind[packet] = SPURIOUS
+                            evidence[packet] = BY_DSACK
+                            break
+        if edge > una:
+            sample = timed = -1
+            clean = True
+            acked = 0
+            latest = -1  # when the last retransmission among the acknowledged was sent
+            lowest = True
+            lowest_at = latest_low = -1
+            while head < tail and rows[head, START] < edge:
+                if rows[head, COUNT] == 0 and not rows[head, SACKED]:
+                    packet = rows[head, PACKET]
+                    if missing[packet] == 0:
+                        missing_at[packet] = rows[head, START]
+                    missing[packet] += min(edge, rows[head, END]) - rows[head, START]
+                elif rows[head, COUNT] > 1:
+                    if lowest:
+                        lowest_at, latest_low = rows[head, START], rows[head, AGAIN]
+                    latest = max(latest, rows[head, AGAIN])
+                    packet = rows[head, PACKET]
+                    if kind[packet] == RETRANSMISSION:
+                        if lowest and tsecr[i] > 0 and tsval[packet] >= 0 and ((tsecr[i] - tsval[packet]) & 0xFFFFFFFF) >= HALF:
+                            kind[packet] = SPURIOUS  # Eifel (RFC 3522)
+                            evidence[packet] = BY_EIFEL
+                lowest = False
+                clean = rows[head, COUNT] == 1 and not rows[head, SACKED]
+                single = rows[head, COUNT] == 1
+                sample, timed = now - rows[head, AGAIN], min(edge, rows[head, END])
+                full = timed - rows[head, START] >= largest
+                sent = rows[head, AGAIN]
+                acked += 1
+                if rows[head, END] > edge:  # within a super-frame
+                    rows[head, START] = edge
+                    break
+                head += 1
+            if acked:
+                total[CUM_ACKED] += acked - 1
+                if latest > sent:
+                    total[POST_LOSS] += 1
+                elif not single:
+                    total[AMBIGUOUS] += 1
+                elif clean:
+                    rtt[i], rtt_seq[i], rtt_full[i] = sample, timed, full
+                    total[SAMPLES] += 1
+                    total[FULL_SAMPLES] += full
+                    min_rtt = sample if min_rtt == 0 else min(min_rtt, sample)
+                    if srtt == 0:
+                        srtt, rttvar = sample, sample // 2
+                    else:
+                        rttvar += (abs(sample - srtt) - rttvar) // 4
+                        srtt += (sample - srtt) // 8
+            if not sack_ok and edge == nxt and latest >= 0:
+                # nothing else is under way: what was sent again after the lowest, and is acknowledged with it, may yet
+                # be answered on its own
+                echo_end = now + 2 * (srtt + behind)
+                echoed = max(sent_again - RECENT, 0)
+                while echoed < sent_again and (recent[echoed % RECENT, 0] <= lowest_at or recent[echoed % RECENT, 3] < latest_low):
+                    echoed += 1
+            una = edge
+            timer = now
+            duplicates = 0
+            backoff = 1
+            probed = False
+            if una >= recovery_to:
+                recovery_to = -1
+            if una >= loss_to:
+                loss_to = -1
+        elif edge == una and payload[i] == 0 and same_window and flags[i] & (SYN | FIN) == 0:
+            if una < nxt:
+                duplicates += 1
+            if echoed < sent_again and now < echo_end:
+                # without SACK, too, each copy that was not needed is answered at once (RFC 9293): in order of arrival
+                packet = recent[echoed % RECENT, 2]
+                if kind[packet] == RETRANSMISSION:
+                    kind[packet] = SPURIOUS
+                    evidence[packet] = BY_ECHO
+                echoed += 1
+        # -- selective acknowledgements: only what the last blocks did not say already is looked at
+        for block in range(low, high - 1, 2):
+            left, right = max(sacks[block], una), sacks[block + 1]
+            if right <= left or right - nxt > WINDOW:
+                continue
+            head, tail = make_room(rows, head, tail)
+            if right > nxt:
+                tail = append(rows, tail, nxt, right, now, 0, i)
+                nxt = right
+            for known_left, known_right in ((old_left0, old_right0), (old_left1, old_right1), (old_left2, old_right2)):
+                if known_left <= left < known_right:
+                    left = min(known_right, right)
+                if known_left < right <= known_right:
+                    right = max(known_left, left)
+            index = find(rows, head, tail, left)
+            if index < tail and rows[index, START] < left:
+                tail = cut(rows, tail, index, left)
+                index += 1
+            while index < tail and rows[index, START] < right:
+                if rows[index, END] > right:
+                    tail = cut(rows, tail, index, right)
+                if not rows[index, SACKED]:
+                    rows[index, SACKED] = 1
+                    packet = rows[index, PACKET]
+                    if rows[index, COUNT] == 0:
+                        rows[index, COUNT] = -1
+                        if missing[packet] == 0:
+                            missing_at[packet] = rows[index, START]
+                        missing[packet] += rows[index, END] - rows[index, START]
+                index += 1
+        if high - low >= 2:
+            sacked_to = max(sacked_to, sacks[low + 1])
+            old_left0, old_right0 = sacks[low], sacks[low + 1]
+            old_left1 = old_right1 = old_left2 = old_right2 = -1
+            if high - low >= 4:
+                old_left1, old_right1 = sacks[low + 2], sacks[low + 3]
+                sacked_to = max(sacked_to, old_right1)
+            if high - low >= 6:
+                old_left2, old_right2 = sacks[low + 4], sacks[low + 5]
+                sacked_to = max(sacked_to, old_right2)
+    total[MIN_RTT] = min_rtt
