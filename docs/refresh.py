@@ -1,4 +1,4 @@
-"""Runs every example of the documents and writes what it printed beside it; writes tables.md from the schemas.
+"""Runs every example of the documents and writes what it printed beside it; makes tables.md and commands.md.
 
 usage: python docs/refresh.py [--check] [DOCUMENT...]
 
@@ -28,7 +28,7 @@ EXAMPLES = re.compile(
 
 def documents() -> list[Path]:
     """All documents that may hold examples."""
-    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "sample_traces" / "README.md"]
+    return sorted({*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "sample_traces" / "README.md"})
 
 
 def run(words: list[str], folder: Path) -> str:
@@ -95,6 +95,29 @@ def tables() -> str:
     return "\n".join(out) + "\n"
 
 
+def commands() -> str:
+    """The document about the commands, from what they say of themselves."""
+    from typer.main import get_command
+
+    from tracetool.cli import app
+
+    found = get_command(app).commands  # type: ignore[attr-defined]
+    plots = {name: command for name, command in found.items() if name.startswith("plot-")}
+    out = ["# Commands", "", "Made by `python docs/refresh.py` from the commands' own help.", ""]
+    out += ["| command | what it does |", "| --- | --- |"]
+    out += [f"| `tracetool {name}` | {(command.help or '').splitlines()[0]} |" for name, command in found.items()]
+    shown = [name for name in found if name not in plots] + list(plots)[:1]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in shown:
+            title = "plot-CHART" if name in plots else name
+            words = f"$ tracetool {name} --help"
+            out += ["", f"## {title}", "", "```console", session(f"{words}\n", Path(folder)).rstrip("\n"), "```"]
+    return "\n".join(out) + "\n"
+
+
+MADE = {"tables.md": tables, "commands.md": commands}
+
+
 def main(words: list[str]) -> int:
     """Refresh or check the documents given, or all."""
     check = "--check" in words
@@ -102,7 +125,7 @@ def main(words: list[str]) -> int:
     differ = False
     for path in chosen:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
-        after = tables() if path.name == "tables.md" else refreshed(before)
+        after = MADE[path.name]() if path.name in MADE else refreshed(before)
         if before == after:
             continue
         differ = True
