@@ -37,6 +37,7 @@ FORMATS = (
     "pcap",
     "pcapng",
     "tcp_probe",
+    "proc_tcpprobe",
     "ss",
 )
 

@@ -1,4 +1,4 @@
-"""What text logs of sockets have in common: flows by address pair and cookie, times and numbers as text, rows to tables.
+"""What text logs of sockets have in common: flows by address pair and cookie, numbers as text, rows to tables.
 
 A kernel log names sockets, not connections: side a is the local end, and the data it sends goes ``a2b``. Where both
 ends of a connection are on the host, they are two flows. Ports get reused: a cookie (unique per socket and boot) or a
@@ -23,8 +23,6 @@ PIECE_ROWS = 65_536
 #: Clocks that count from the Unix epoch show at least this (September 2001); kernel clocks since boot show less.
 EPOCH_SECONDS = 1_000_000_000
 TIME_MAX_NS = (1 << 63) - 1
-INFINITE_SSTHRESH = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH in include/net/tcp.h
-_SEQUENCES = 1 << 32
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{1,18})?(?:e[+-]\d{1,2})?\Z")
 
 
@@ -72,7 +70,7 @@ def address(text: str) -> str:
     try:
         parsed = ipaddress.ip_address(text)
     except ValueError:
-        if ":" in text or text[:1].isdigit() and text.replace(".", "").isdigit():
+        if ":" in text or (text[:1].isdigit() and text.replace(".", "").isdigit()):
             raise
         return text
     mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
@@ -273,7 +271,7 @@ class Rows:
 
     def take(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield what was collected, in pieces of at most `PIECE_ROWS` rows, and start anew."""
-        import pyarrow as pa  # noqa: PLC0415 - heavy
+        import pyarrow as pa
 
         schema = tables.schema(self.table)
         rows, self.rows = self.rows, []
@@ -284,81 +282,6 @@ class Rows:
             for name, value in self._constants.items():
                 arrays[name] = pa.repeat(pa.scalar(value, schema.field(name).type), len(piece))
             yield self.table, tables.cast(self.table, pa.table(arrays))
-
-
-def unwrapped(raw: int, near: int, base: int) -> int:
-    """A 32-bit sequence number as a 64-bit one relative to ``base``, nearest to the relative number ``near``.
-
-    Examples
-    --------
-    >>> unwrapped(5, near=4_294_967_290, base=0)
-    4294967301
-    """
-    return near + ((raw - base - near + (_SEQUENCES >> 1)) % _SEQUENCES) - (_SEQUENCES >> 1)
-
-
-@dataclass(slots=True)
-class SenderState:
-    """What one socket of a tcp_probe log was last seen to be.
-
-    Attributes
-    ----------
-    base
-        Wire sequence number of the first snd_una logged; the others are relative to it.
-    time
-        Of its last line, nanoseconds.
-    ca_state
-        Congestion state; None: the log did not say yet.
-    finite
-        Whether a slow-start threshold was set at any time.
-    """
-
-    base: int
-    snd_una: int = 0
-    snd_nxt: int = 0
-    time: int = 0
-    cwnd_max: int = 0
-    ca_state: str | None = None
-    finite: bool = False
-    thresholdless: bool = False
-
-    def reused(self, snd_una: int, ssthresh: int | None, cwnd: int) -> bool:
-        """Whether a line without a cookie belongs to a later connection with the same ports.
-
-        snd_una never goes back, hardly passes what was sent by a gigabyte between two lines, and does not pass it at
-        all as the threshold gets lost and the window falls.
-        """
-        una = unwrapped(snd_una, self.snd_una, self.base)
-        fresh = ssthresh is None and (self.finite or cwnd < self.cwnd_max)
-        return una < self.snd_una or una > self.snd_nxt + (1 << 30) or (una > self.snd_nxt and fresh)
-
-    def advance(self, snd_una: int, snd_nxt: int, cwnd: int, ssthresh: int | None) -> None:
-        """Take over the numbers of a line."""
-        self.snd_una = unwrapped(snd_una, self.snd_una, self.base)
-        self.snd_nxt = unwrapped(snd_nxt, self.snd_una, self.base)
-        if ssthresh is not None:
-            self.finite = True
-        elif cwnd < self.cwnd_max:  # something reduced it, and no threshold was set
-            self.thresholdless = True
-        self.cwnd_max = max(self.cwnd_max, cwnd)
-
-    def phase(self, cwnd: int, ssthresh: int | None) -> str | None:
-        """Phase as the kernel's own test has it (tcp_in_slow_start); None where the line cannot tell.
-
-        tcp_probe prints tcp_current_ssthresh(): in the states CWR and recovery snd_ssthresh itself, else the larger
-        of it and 3/4 of cwnd, so that ``cwnd < ssthresh`` is true exactly in slow start. Without the state a finite
-        threshold tells nothing: the window also falls below it in recovery. A congestion control that reduces its
-        window and sets no threshold (BBR) has no such phases.
-        """
-        if self.ca_state in ("recovery", "loss"):
-            return self.ca_state
-        if self.thresholdless:
-            return None
-        if ssthresh is None:
-            return "slow_start"
-        if self.ca_state is None:
-            return None
-        return "slow_start" if cwnd < ssthresh else "congestion_avoidance"
 
 
 def metadata(input_name: str, facts: Mapping[str, object]) -> tuple[str, pa.Table]:

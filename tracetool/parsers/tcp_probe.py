@@ -15,21 +15,20 @@ and ``tcp_cong_state_set``. What must be known to read the numbers:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracetool.errors import FormatError
 from tracetool.parsers.logged import (
     EPOCH_SECONDS,
-    INFINITE_SSTHRESH,
     PIECE_ROWS,
     TIME_MAX_NS,
     FlowBook,
     LoggedFlow,
     Rows,
-    SenderState,
     metadata,
     summary,
 )
+from tracetool.parsers.tcp_state import CA_STATES, SenderState, threshold
 from tracetool.sources import lines
 
 if TYPE_CHECKING:
@@ -44,14 +43,25 @@ if TYPE_CHECKING:
 NAME = "tcp_probe"
 DESCRIPTION = "tcp_probe events (ftrace trace or trace_pipe, trace-cmd report, perf script)"
 
-CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")  # enum tcp_ca_state
 REORDER_NS = 1_000_000  # per-CPU clocks disagree by less; a larger step back is left as it is
 #: ``[cpu] (tgid) flags time: period system:`` with what is before it left out: a command's name may hold anything.
 _ENVELOPE = (
     r"\[\d{1,4}\]\s+(?:\(\s*[\d-]+\)\s+)?(?:[^\s:]{3,8}\s+)?(\d{1,18})(?:\.(\d{6}(?:\d{3})?))?:\s+(?:\d+\s+)?(?:tcp:)?"
 )
 _NUMBER, _SEQUENCE = r"(\d{1,10})", r"(?:0x)?([0-9a-f]{1,8})"
-_KEYS = ("src", "dest", "data_len", "length", "snd_nxt", "snd_una", "snd_cwnd", "ssthresh", "snd_wnd", "srtt", "rcv_wnd")
+_KEYS = (
+    "src",
+    "dest",
+    "data_len",
+    "length",
+    "snd_nxt",
+    "snd_una",
+    "snd_cwnd",
+    "ssthresh",
+    "snd_wnd",
+    "srtt",
+    "rcv_wnd",
+)
 _BODY = (
     rf"src=(\S+) dest=(\S+)(?: mark=\S+)? (data_len|length)={_NUMBER} snd_nxt={_SEQUENCE} snd_una={_SEQUENCE} "
     rf"snd_cwnd={_NUMBER} ssthresh={_NUMBER} snd_wnd={_NUMBER} srtt={_NUMBER} rcv_wnd={_NUMBER}"
@@ -64,14 +74,24 @@ _PAIR = re.compile(r"(\w+)=(\S+)")
 _COMMENT = re.compile(r"\s*(?:#|$)|cpus=\d+$|version = \d+$|CPU \d+ is empty$")
 _LOST = re.compile(r"CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]")
 _WRITTEN = re.compile(r"# entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})\b")
-#: Layouts of the tracers that cannot be read, by what their lines look like.
+#: Layouts of the tracers that cannot be read: what their lines look like, and what to do.
 _LAYOUTS = (
-    (re.compile(r"^# latency: |\blatency trace v\d|\d+us[ !+#*@$]*:\s+tcp_probe:"), "latency-format lines have no absolute time; turn the trace option latency-format off"),
-    (re.compile(r"<INVALID-SIZE>|tcp_probe:\s.*\bsport=0x|tcp_probe:\s.*\bsaddr=(?:ARRAY|[0-9a-f]{2}[ :,])"), "raw fields do not show the addresses; turn the trace option fields (or trace-cmd -R) off"),
-    (re.compile(r"^\s*\d+ \d+ \d+ type: \d+"), "lines are in the raw layout; turn the trace option raw off"),
-    (re.compile(r"^tcp_probe:\s"), "lines have no time; turn the trace option context-info on"),
-    (re.compile(r"^\s*\d+\.\d+\s+\d+\s+(?:family=\S+ )?src=\S+ dest="), "perf report rounds times and merges events; use perf script"),
-)  # fmt: skip
+    (
+        r"^# latency: |\blatency trace v\d|\d+us[ !+#*@$]*:\s+tcp_probe:",
+        "latency-format lines have no absolute time; turn the trace option latency-format off",
+    ),
+    (
+        r"<INVALID-SIZE>|tcp_probe:\s.*\bsport=0x|tcp_probe:\s.*\bsaddr=(?:ARRAY|[0-9a-f]{2}[ :,])",
+        "raw fields do not show the addresses; turn the trace option fields (or -R of trace-cmd) off",
+    ),
+    (r"^\s*\d+ \d+ \d+ type: \d+", "lines are in the raw layout; turn the trace option raw off"),
+    (r"^tcp_probe:\s", "lines have no time; turn the trace option context-info on"),
+    (
+        r"^\s*\d+\.\d+\s+\d+\s+(?:family=\S+ )?src=\S+ dest=",
+        "perf report rounds times and merges events; use perf script",
+    ),
+)
+_UNREADABLE = tuple((re.compile(layout), reason) for layout, reason in _LAYOUTS)
 _SNIFF = re.compile(
     rf"{_ENVELOPE}(?:tcp_probe|tcp_retransmit_skb|tcp_cong_state_set|tcp_receive_reset|tcp_destroy_sock|"
     r"tcp_rcv_space_adjust|tcp_send_reset|tcp_retransmit_synack):\s"
@@ -82,7 +102,7 @@ def sniff(head: bytes) -> bool:
     """Whether it is text with tcp events in a tracer's lines, or what ftrace writes above them."""
     text = head.decode("utf-8", "replace")
     return text.startswith("# tracer: ") or any(
-        _SNIFF.search(line) or any(layout.search(line) and "snd_cwnd" in line for layout, _ in _LAYOUTS)
+        _SNIFF.search(line) or any(layout.search(line) and "snd_cwnd" in line for layout, _ in _UNREADABLE)
         for line in text.splitlines()[:2000]
     )
 
@@ -164,9 +184,8 @@ class _Reader:
         else:
             self._probe(line, found.group(1), found.group(2), found.groups()[2:])
 
-    def _probe(self, line: Line, seconds: str, fraction: str | None, values: tuple[str | None, ...]) -> None:
+    def _probe(self, line: Line, seconds: str, fraction: str | None, values: tuple[Any, ...]) -> None:
         src, dest, length_key, length, snd_nxt, snd_una, cwnd, ssthresh, snd_wnd, srtt, rcv_wnd, cookie = values
-        assert src and dest and length and snd_nxt and snd_una and cwnd and ssthresh and snd_wnd and srtt and rcv_wnd
         if cookie is None and self.cookies:
             return self._torn(line, "a tcp_probe line ends early")
         time = self._time(line, seconds, fraction)
@@ -178,15 +197,15 @@ class _Reader:
             return self._torn(line, str(error))
         self.cookies = cookie is not None
         window, una, nxt = int(cwnd), int(snd_una, 16), int(snd_nxt, 16)
-        threshold = _threshold(int(ssthresh))
+        known = threshold(int(ssthresh))
         sender: SenderState | None = flow.state
-        if sender is not None and cookie is None and time >= sender.time and sender.reused(una, threshold, window):
+        if sender is not None and cookie is None and time >= sender.time and sender.reused(una, known, window):
             flow = self.book.reused(flow)
             sender = None
         if sender is None or sender.base < 0:
             state = sender.ca_state if sender else None
             sender = flow.state = SenderState(una, time=time, ca_state=state)
-        sender.advance(una, nxt, window, threshold)
+        sender.advance(una, nxt, window, known)
         if length_key == "data_len":
             flow.facts["payload_bytes_b2a"] = flow.facts.get("payload_bytes_b2a", 0) + int(length)
         self._add(
@@ -196,23 +215,22 @@ class _Reader:
                 flow.number,
                 time,
                 window,
-                threshold,
+                known,
                 int(srtt) * 1000 or None,
                 sender.snd_una,
                 sender.snd_nxt,
                 int(snd_wnd),
                 int(rcv_wnd),
                 sender.snd_nxt - sender.snd_una if sender.ca_state == "open" else None,
-                sender.phase(window, threshold),
+                sender.phase(window, known),
                 sender.ca_state,
             ),
         )
         return None
 
-    def _add(self, flow: LoggedFlow, sender: SenderState, row: tuple[object, ...]) -> None:
+    def _add(self, flow: LoggedFlow, sender: SenderState, row: tuple[Any, ...]) -> None:
         """Append a sample; the clocks of two CPUs may put it a little before the one above it."""
         rows, time = self.samples.rows, row[1]
-        assert isinstance(time, int)
         self.records += 1
         flow.seen(time)
         at = len(rows)
@@ -265,7 +283,7 @@ class _Reader:
         """Raise where the tracer's layout as a whole cannot be read."""
         if self.records:
             return
-        for layout, reason in _LAYOUTS:
+        for layout, reason in _UNREADABLE:
             if layout.search(line.text):
                 raise FormatError(f"{self.log.input}: line {line.number}: tcp_probe events, but {reason}")
 
@@ -325,7 +343,9 @@ class _Reader:
         trigger = {"recovery": "fast", "loss": "rto"}.get(sender.ca_state or "", "unknown")
         evidence = f"tcp_retransmit_skb in state {sender.ca_state or 'unknown'}"
         if failed:  # Linux 6.18 also tells of attempts that sent nothing
-            self.events.rows.append((flow.number, time, "retransmission_failed", None, f"{evidence}, err={pairs['err']}"))
+            self.events.rows.append(
+                (flow.number, time, "retransmission_failed", None, f"{evidence}, err={pairs['err']}")
+            )
         else:
             self.events.rows.append((flow.number, time, "retransmission", trigger, evidence))
 
@@ -338,12 +358,18 @@ class _Reader:
                 flow.facts["payload_bytes_a2b"] = flow.state.snd_nxt
         yield "flows", self.book.table()
         if self.others:
-            self.log.add("other_events", "events that say nothing of a sender's state", severity="info", count=self.others)
+            self.log.add(
+                "other_events", "events that say nothing of a sender's state", severity="info", count=self.others
+            )
         if not self.records:
             self.log.add("no_records", "no tcp_probe events in it: was the tracepoint enabled, and the port right?")
         yield metadata(
             self.log.input,
-            {"clock": self._clock(), "ssthresh": "tcp_current_ssthresh()", "payload_bytes_a2b": "without retransmissions"},
+            {
+                "clock": self._clock(),
+                "ssthresh": "tcp_current_ssthresh()",
+                "payload_bytes_a2b": "without retransmissions",
+            },
         )
         yield summary(
             self.log.input,
@@ -358,18 +384,12 @@ class _Reader:
     def _clock(self) -> str | None:
         if self.first_time is None or self.last_time is None:
             return None
-        if self.digits == 0:
-            told = "in ticks of the trace clock" if self.tick_ns == 1 else "in jiffies since boot"
-            message = f"times are {told}: their order is right, their distance in seconds is {'not ' if self.tick_ns == 1 else ''}known"
-            self.log.add("clock_not_utc", message, severity="warning")
-            return told
-        if self.first_time < EPOCH_SECONDS * 1_000_000_000:
-            message = "times count from the start of the machine, shown as time after 1970; set trace_clock to tai to join other sources"
+        if self.digits == 0 and self.tick_ns == 1:
+            message = "times are ticks of the trace clock, of unknown length: only their order is right"
+            self.log.add("clock_not_utc", message)
+            return "ticks"
+        if self.digits == 0 or self.first_time < EPOCH_SECONDS * 1_000_000_000:
+            message = "times count from the start of the machine, shown as after 1970; trace_clock tai shows the time"
             self.log.add("clock_not_utc", message, severity="info")
             return "since boot"
         return "UTC"
-
-
-def _threshold(printed: int) -> int | None:
-    """Printed ssthresh, None where it is not set (some modules print 0 for that)."""
-    return printed if 0 < printed < INFINITE_SSTHRESH else None
