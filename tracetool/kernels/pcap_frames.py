@@ -10,13 +10,24 @@ from typing import Any
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.loads import be32, le32
 
-MORE, FULL, BAD = 0, 1, 2  # needs more bytes; needs more room for frames; a length that cannot be
+MORE, FULL, BAD, FOUND = 0, 1, 2, 3  # needs more bytes; needs more room for frames; a length that cannot be; resynchronised
+NORMAL, MAYBE_SWAPPED, SWAPPED = 0, 1, 2  # order of the two lengths: files before version 2.4
+RUN = 3  # records in a row that make a place plausible
+PLAUSIBLE_BYTES = 262_144  # libpcap's MAXIMUM_SNAPLEN
+_DAY = 86_400
+
+
+@kernel
+def load32(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
+    """Load 32 bits in the file's byte order."""
+    return be32(buffer, at) if big_endian else le32(buffer, at)
 
 
 @kernel
 def walk(
-    buffer: Any, at: int, used: int, swapped: bool, header: int, tick: int, limit: int, link: int, frames: Any  # noqa: FBT001
-) -> tuple[int, int, int]:
+    buffer: Any, at: int, used: int, big_endian: bool, header: int, lengths: int, tick: int, limit: int, link: int,  # noqa: FBT001
+    frames: Any,
+) -> tuple[int, int, int]:  # fmt: skip
     """List the frames in ``buffer[at:used]``.
 
     Parameters
@@ -25,10 +36,12 @@ def walk(
         Bytes of the file.
     at, used
         Where to start, and how many bytes of the buffer are filled.
-    swapped
-        Whether the file is big-endian.
+    big_endian
+        The file's byte order.
     header
         Bytes of a record's header.
+    lengths
+        Order of the two lengths.
     tick
         Nanoseconds of one unit of the sub-second field.
     limit
@@ -46,10 +59,9 @@ def walk(
     count = 0
     room = len(frames)
     while used - at >= header:
-        if swapped:
-            seconds, fraction, captured, original = be32(buffer, at), be32(buffer, at + 4), be32(buffer, at + 8), be32(buffer, at + 12)
-        else:
-            seconds, fraction, captured, original = le32(buffer, at), le32(buffer, at + 4), le32(buffer, at + 8), le32(buffer, at + 12)
+        captured, original = load32(buffer, at + 8, big_endian), load32(buffer, at + 12, big_endian)
+        if lengths == SWAPPED or (lengths == MAYBE_SWAPPED and captured > original):
+            captured, original = original, captured
         if captured > limit:
             return count, at, BAD
         if used - at < header + captured:
@@ -58,7 +70,7 @@ def walk(
             return count, at, FULL
         frame = frames[count]
         frame.offset = at + header
-        frame.time = seconds * 1_000_000_000 + fraction * tick
+        frame.time = load32(buffer, at, big_endian) * 1_000_000_000 + load32(buffer, at + 4, big_endian) * tick
         frame.captured = captured
         frame.original = original
         frame.link = link
@@ -66,3 +78,60 @@ def walk(
         count += 1
         at += header + captured
     return count, at, MORE
+
+
+@kernel
+def resynchronise(
+    buffer: Any, at: int, used: int, final: bool, big_endian: bool, header: int, lengths: int, tick: int, seconds: int  # noqa: FBT001
+) -> tuple[int, int]:
+    """Find the next place where records follow one another.
+
+    A place is plausible where `RUN` records in a row have possible lengths and times within a day of the last good
+    one; at the end of the file fewer will do, if they end where the file ends.
+
+    Parameters
+    ----------
+    seconds
+        Time of the last good record; -1: none.
+    final
+        Whether the file ends at ``used``.
+
+    Returns
+    -------
+    tuple
+        The place, and FOUND or MORE (what is before the place need not be looked at again).
+    """
+    while used - at >= header:
+        place = at
+        run = 0
+        near = seconds
+        good = True
+        while run < RUN:
+            if used - place < header:
+                if not final:
+                    return at, MORE
+                good = run > 0 and (place == used or run > 1)
+                break
+            captured, original = load32(buffer, place + 8, big_endian), load32(buffer, place + 12, big_endian)
+            if lengths == SWAPPED or (lengths == MAYBE_SWAPPED and captured > original):
+                captured, original = original, captured
+            time = load32(buffer, place, big_endian)
+            if (
+                captured > PLAUSIBLE_BYTES or captured == 0 or captured > original or original > 4 * PLAUSIBLE_BYTES
+                or load32(buffer, place + 4, big_endian) * tick >= 1_000_000_000
+                or (near >= 0 and abs(time - near) > _DAY)
+            ):
+                good = False
+                break
+            near = time
+            place += header + captured
+            if place > used:
+                if not final:
+                    return at, MORE
+                good = run > 1
+                break
+            run += 1
+        if good:
+            return at, FOUND
+        at += 1
+    return at, MORE

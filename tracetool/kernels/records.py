@@ -114,3 +114,8 @@ STATE = np.dtype(
         ("tcp_streams", "i8"), ("udp_streams", "i8"), ("seed", "i8"), ("first_time", "i8"), ("last_time", "i8"),
     ]
 )  # fmt: skip
+
+#: An interface of a pcapng section.
+INTERFACE = np.dtype(
+    [("link", "i8"), ("snaplen", "i8"), ("mode", "i8"), ("factor", "i8"), ("offset_ns", "i8")]
+)

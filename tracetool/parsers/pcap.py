@@ -1,7 +1,8 @@
 """pcap: a 24-byte header, then frames, in either byte order, with microseconds or nanoseconds.
 
-See draft-ietf-opsawg-pcap. The variants that libpcap reads too: Alexey Kuznetzov's modified format (24-byte record
-headers) and the one of Navtel.
+See draft-ietf-opsawg-pcap. What libpcap reads is read here: files before version 2.4, whose two lengths are swapped,
+and Alexey Kuznetzov's modified format, whose record headers have 24 bytes. (libpcap knows the magic number of Navtel's
+format, but reads no such file.)
 """
 
 from __future__ import annotations
@@ -9,13 +10,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from tracetool import tables
 from tracetool.kernels import pcap_frames
-from tracetool.kernels.records import FRAME
-from tracetool.packets import link_types
-from tracetool.packets.decoder import Decoder
+from tracetool.packets.blocks import Blocks
+from tracetool.packets.capture import Capture
 
 if TYPE_CHECKING:
     from tracetool.diagnostics import DiagnosticLog
@@ -26,20 +23,33 @@ if TYPE_CHECKING:
 NAME = "pcap"
 DESCRIPTION = "pcap (tcpdump, Wireshark)"
 
-_MICRO, _NANO, _MODIFIED, _NAVTEL = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34, 0xA12B3C4D
+_MICRO, _NANO, _MODIFIED = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
 _HEADER = 24
-_BLOCK = 1 << 20
-_FRAMES = 1 << 14
 MAX_CAPTURED = 262_144  # libpcap's MAXIMUM_SNAPLEN
-_LARGEST = 1 << 24  # a record that a file with a larger snaplen may have
+_LARGEST = 1 << 24  # what a file that declares a larger snaplen may hold
 
 
 class Header(NamedTuple):
-    """What a file's header says."""
+    """What a file's header says.
+
+    Attributes
+    ----------
+    big_endian
+        Byte order.
+    tick_ns
+        Nanoseconds of one unit of the sub-second field.
+    record_header
+        Bytes before each frame.
+    lengths
+        Order of the two lengths in a record's header, as `tracetool.kernels.pcap_frames` names them.
+    snaplen, link
+        As declared.
+    """
 
     big_endian: bool
     tick_ns: int
     record_header: int
+    lengths: int
     snaplen: int
     link: int
 
@@ -56,9 +66,15 @@ def read_header(head: bytes) -> Header | None:
         return None
     for order in "<>":
         magic, major, minor, _, _, snaplen, link = struct.unpack(f"{order}IHHIIII", head[:_HEADER])
-        if magic in (_MICRO, _NANO, _MODIFIED, _NAVTEL) and major == 2 and minor <= 4:
-            tick = 1 if magic == _NANO else 1000
-            return Header(order == ">", tick, 24 if magic == _MODIFIED else 16, snaplen, link & 0xFFFF)
+        if magic not in (_MICRO, _NANO, _MODIFIED) or major not in (2, 543):
+            continue
+        lengths = pcap_frames.NORMAL
+        if major == 543 or minor < 3:
+            lengths = pcap_frames.SWAPPED
+        elif minor == 3:
+            lengths = pcap_frames.MAYBE_SWAPPED
+        record = 24 if magic == _MODIFIED else 16
+        return Header(order == ">", 1 if magic == _NANO else 1000, record, lengths, snaplen, link & 0xFFFF)
     return None
 
 
@@ -67,49 +83,65 @@ def sniff(head: bytes) -> bool:
     return read_header(head) is not None
 
 
-def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces:  # noqa: ARG001 - the protocol's signature
-    """Read frames to the end of the input."""
+def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces:  # noqa: ARG001 - every parser's signature
+    """Read all frames; where a length cannot be, go on at the next place that makes sense."""
     header = read_header(stream.head())
     assert header is not None
-    decoder = Decoder(log.input)
+    capture = Capture(NAME, log)
+    capture.declare(header.link, header.snaplen, header.tick_ns)
     limit = max(MAX_CAPTURED, min(header.snaplen, _LARGEST))
-    buffer = np.empty(_BLOCK + limit + header.record_header, np.uint8)
-    frames = np.empty(_FRAMES, FRAME)
-    at, used, base = _HEADER, 0, 0  # base: offset of the buffer's first byte in the input
-    while True:
-        count = stream.readinto(memoryview(buffer)[used : used + _BLOCK])
-        used += count
-        status = pcap_frames.FULL
-        while status == pcap_frames.FULL and used > at:
-            found, at, status = pcap_frames.walk(
-                buffer, at, used, header.big_endian, header.record_header, header.tick_ns, limit, header.link, frames
+    reserve = max(limit, (pcap_frames.RUN + 1) * pcap_frames.PLAUSIBLE_BYTES) + 4096
+    with Blocks(stream, reserve) as blocks:
+        blocks.advance()
+        blocks.skip(_HEADER)
+        seconds = -1
+        while True:
+            found, blocks.at, status = pcap_frames.walk(
+                blocks.buffer, blocks.at, blocks.used, header.big_endian, header.record_header, header.lengths,
+                header.tick_ns, limit, header.link, capture.frames,
+            )  # fmt: skip
+            if found:
+                seconds = int(capture.frames["time"][found - 1]) // 1_000_000_000
+            yield from capture.decode(blocks.buffer, found)
+            if status == pcap_frames.BAD:
+                _resynchronise(blocks, header, seconds, log, capture.count)
+            elif status == pcap_frames.MORE:
+                if blocks.final:
+                    break
+                blocks.advance()
+        if blocks.used > blocks.at:
+            log.add(
+                "cut_record",
+                f"the input ends inside a record: its last {blocks.used - blocks.at} bytes are no whole frame",
+                severity="error",
+                frame=capture.count + 1,
+                offset_bytes=blocks.offset,
             )
-            for table in decoder.feed(buffer, frames, found):
-                yield "packets", table
-        if status == pcap_frames.BAD:
-            log.add("bad_length", "impossible record length", severity="error", offset_bytes=base + at)
+    yield from capture.finish()
+
+
+def _resynchronise(blocks: Blocks, header: Header, seconds: int, log: DiagnosticLog, frames: int) -> None:
+    """Skip to the next place where records follow one another, or to the end."""
+    start = blocks.offset
+    length = pcap_frames.load32(blocks.buffer, blocks.at + 8, header.big_endian)
+    blocks.at += 1
+    while True:
+        blocks.at, status = pcap_frames.resynchronise(
+            blocks.buffer, blocks.at, blocks.used, blocks.final, header.big_endian, header.record_header,
+            header.lengths, header.tick_ns, seconds,
+        )  # fmt: skip
+        if status == pcap_frames.FOUND:
+            outcome = f"went on {blocks.offset - start} bytes further"
             break
-        if count == 0:
-            if used > at:
-                log.add("cut_record", "the input ends inside a record", severity="error", offset_bytes=base + at)
+        if blocks.final:
+            blocks.at = blocks.used
+            outcome = f"no frame in the {blocks.offset - start} bytes up to the end"
             break
-        if used > at:
-            buffer[: used - at] = buffer[at:used].copy()
-        base, used, at = base + min(at, used), max(used - at, 0), max(at - used, 0)
-    yield from decoder.finish(log)
-    yield "inputs", tables.from_rows(
-        "inputs",
-        [
-            {
-                "input": log.input,
-                "format": NAME,
-                "records": int(decoder.state["frames"]),
-                "first_time": int(decoder.state["first_time"]) if decoder.state["frames"] else None,
-                "last_time": int(decoder.state["last_time"]) if decoder.state["frames"] else None,
-                "link_types": [link_types.name(header.link)],
-                "snaplen_bytes": header.snaplen,
-                "time_resolution_ns": header.tick_ns,
-                "damaged": False,
-            }
-        ],
+        blocks.advance()
+    log.add(
+        "bad_length",
+        f"a record with an impossible length ({length} bytes): {outcome}",
+        severity="error",
+        frame=frames + 1,
+        offset_bytes=start,
     )
