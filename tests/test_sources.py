@@ -154,3 +154,9 @@ def test_an_endless_line_is_cut(monkeypatch) -> None:
     monkeypatch.setattr(sources, "LINE_BYTES", 10)
     got = list(sources.lines(io.BytesIO(b"x" * 95 + b"\nshort\n")))
     assert [(len(line.text), line.whole, line.offset_bytes) for line in got] == [(10, False, 0), (5, True, 96)]
+
+
+def test_reading_lines_leaves_the_stream_open() -> None:
+    stream = io.BytesIO(b"a\nb\n")
+    assert [line.text for line in sources.lines(stream)] == ["a", "b"]
+    assert not stream.closed

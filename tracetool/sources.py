@@ -291,6 +291,13 @@ def lines(stream: IO[bytes] | Stream) -> Iterator[Line]:
     Line ends are LF or CR LF. Undecodable bytes become U+FFFD.
     """
     reader = io.BufferedReader(cast("io.RawIOBase", stream), READ_BYTES)
+    try:
+        yield from _lines(reader)
+    finally:
+        reader.detach()  # the stream stays open: it has more to tell, and is not ours
+
+
+def _lines(reader: io.BufferedReader[Any]) -> Iterator[Line]:
     number, offset = 0, 0
     while raw := reader.readline(LINE_BYTES):
         number += 1
