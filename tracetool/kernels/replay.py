@@ -1,0 +1,274 @@
+"""Replay of a TCP sender from its packets, as far as the congestion control does not matter.
+
+One pass over the packets of a flow keeps the sender's scoreboard, round-trip times and loss-recovery state as Linux
+(`tcp_input.c`, `tcp_recovery.c`, `tcp_output.c`) would, and writes one row per ACK: the state it finds, what it does to
+the window (entering or leaving recovery, undo, ...), and what was sent until the next one. The window itself is
+replayed from these rows by `replay_window`, once for each hypothesis of the congestion control.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels._jit import kernel
+from tracetool.kernels.replay_ack import SCRATCH_WIDTH, process_ack
+from tracetool.kernels.replay_board import append, find, grown, pipe
+from tracetool.kernels.replay_columns import (
+    BACKOFF,
+    BOARD_WIDTH,
+    BY_TLP,
+    EVENT_WIDTH,
+    FIRST_SEND,
+    HEAD,
+    IDLE,
+    ISN,
+    LAST_SEND,
+    LAST_SENT,
+    LAST_TSVAL,
+    LAST_TSVAL_TIME,
+    NEWEST,
+    NXT,
+    OLDEST,
+    ON_ACK,
+    OUT_SENT,
+    PIPE,
+    PIPE_SENT,
+    REO_STEPS,
+    REORDERING,
+    RETRANSMITTED,
+    ROOM,
+    RTO,
+    SENT_AGAIN,
+    SENT_NEW,
+    SHORT,
+    SND_NXT,
+    SND_UNA,
+    SND_WND,
+    STATE_WIDTH,
+    TAIL,
+    TIMER_START,
+    UNA,
+    UNDO_MARKER,
+    UNDO_RETRANS,
+    UNSEEN,
+)
+from tracetool.kernels.replay_loss import update_min_rtt, update_rtt
+from tracetool.kernels.replay_send import note_before, send_again, timer_event, why_again
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+#: A hole in the sequence wider than this many segments is no lost frame but another part of the connection.
+MAX_UNSEEN = 1 << 14
+#: Outstanding segments beyond which the oldest are given up: a window of a gigabyte of small segments.
+MAX_OUTSTANDING = 1 << 20
+INITIAL_RTO_NS = 1_000_000_000
+FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
+
+
+@kernel
+def restart(s: Ints, seq: int) -> None:
+    """Begin anew at `seq`: nothing outstanding."""
+    s[HEAD] = s[TAIL]
+    s[OLDEST] = -1
+    s[NEWEST] = -1
+    s[8:11] = 0  # SACKED_OUT, LOST_OUT, RETRANS_OUT
+    s[SND_UNA] = seq
+    s[SND_NXT] = seq
+    s[UNDO_MARKER] = -1
+
+
+@kernel
+def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int) -> Ints:
+    """Put the segments of one frame on the board; returns the board, which may have grown."""
+    while seq < end:
+        if s[TAIL] - s[HEAD] >= MAX_OUTSTANDING:
+            restart(s, seq)
+        if s[TAIL] - s[HEAD] >= board.shape[0]:
+            board = grown(board, s)
+        stop = min(seq + mss, end)
+        append(board, s, seq, stop, now, tags)
+        seq = stop
+    return board
+
+
+@kernel
+def replay(
+    time: Ints,
+    outbound: npt.NDArray[np.bool_],
+    seq: Ints,
+    ack: Ints,
+    payload: Ints,
+    flags: npt.NDArray[np.uint16],
+    window: Ints,
+    tsval: Ints,
+    tsecr: Ints,
+    edges: Ints,
+    offsets: Ints,
+    mss: int,
+    tick: int,
+    sack: bool,
+    again: npt.NDArray[np.int8],
+    again_segments: npt.NDArray[np.int32],
+) -> Ints:
+    """Replay the packets of one flow; returns one row per event (see `replay_columns`).
+
+    Parameters
+    ----------
+    time, outbound, seq, ack, payload, flags, window, tsval, tsecr, edges, offsets
+        Arrays of `FlowPackets`, as the sender saw them.
+    mss : int
+        Payload of a full segment, bytes.
+    tick : int
+        Sender's timestamp clock, nanoseconds.
+    sack : bool
+        Whether SACK is in use.
+    again, again_segments
+        Filled here, one per packet: why it was sent again (BY_*, 0: it was not), and how many of its segments were.
+    """
+    count = len(time)
+    board = np.zeros((256, BOARD_WIDTH), np.int64)
+    s = np.zeros(STATE_WIDTH, np.int64)
+    x = np.zeros(SCRATCH_WIDTH, np.int64)
+    events = np.zeros((max(64, count - int(outbound.sum()) + 64), EVENT_WIDTH), np.int64)
+    rows = 0
+    s[OLDEST] = -1
+    s[NEWEST] = -1
+    s[UNDO_MARKER] = -1
+    s[UNDO_RETRANS] = -1
+    s[REO_STEPS] = 1
+    s[REORDERING] = 3
+    s[RTO] = INITIAL_RTO_NS
+    s[SND_WND] = -1
+    started = False
+    syn_time = 0
+    syn_sent = 0
+    for i in range(count):
+        now = time[i]
+        if rows + 2 >= events.shape[0]:
+            more = np.zeros((2 * events.shape[0], EVENT_WIDTH), np.int64)
+            more[:rows] = events[:rows]
+            events = more
+        e = events[rows - 1]
+        if outbound[i]:
+            if tsval[i] >= 0:
+                s[LAST_TSVAL] = tsval[i]
+                s[LAST_TSVAL_TIME] = now
+            if flags[i] & SYN:
+                syn_sent += 1
+                syn_time = now
+                s[ISN] = seq[i]
+                restart(s, seq[i] + 1)
+                started = True
+                continue
+            if flags[i] & RST:
+                continue
+            start = seq[i]
+            end = start + payload[i] + (1 if flags[i] & FIN else 0)
+            if end == start:
+                continue
+            if not started:
+                restart(s, start)
+                started = True
+            if start > s[SND_NXT] + MAX_UNSEEN * mss:
+                restart(s, start)
+            if start < s[SND_NXT] and end > s[SND_UNA]:
+                n = find(board, s, max(start, s[SND_UNA]))
+                stop = find(board, s, min(end, s[SND_NXT]) - 1) + 1
+                stop = min(stop, s[TAIL])
+                if n < stop:
+                    why = why_again(board, s, n, now)
+                    if timer_event(board, s, events[rows], why, n, i, now, sack):
+                        rows += 1
+                        e = events[rows - 1]
+                    again[i] = why
+                    again_segments[i] = stop - n
+                    for m in range(n, stop):
+                        send_again(board, s, m, now, why == BY_TLP and m == stop - 1)
+                    if n == s[HEAD]:
+                        s[TIMER_START] = now
+                    s[RETRANSMITTED] += stop - n
+                    if rows > 0:
+                        if e[SENT_NEW] + e[SENT_AGAIN] == 0:
+                            e[FIRST_SEND] = now
+                        e[SENT_AGAIN] += stop - n
+            elif start < s[SND_NXT]:
+                again[i] = 1
+                again_segments[i] = max(1, (payload[i] + mss - 1) // mss)
+            if end > s[SND_NXT]:
+                new = max(start, s[SND_NXT])
+                if rows > 0:
+                    if e[SENT_NEW] + e[SENT_AGAIN] == 0:
+                        e[FIRST_SEND] = now
+                        if s[HEAD] == s[TAIL]:
+                            e[IDLE] = now - s[LAST_SENT]
+                    e[SHORT] = 1 if payload[i] % mss else 0
+                if s[HEAD] == s[TAIL]:
+                    s[TIMER_START] = now
+                tail = s[TAIL]
+                if start > s[SND_NXT]:  # frames the capture missed
+                    board = add_segments(board, s, s[SND_NXT], start, now, mss, UNSEEN)
+                board = add_segments(board, s, new, end, now, mss, 0)
+                s[SND_NXT] = end
+                if rows > 0:
+                    e[SENT_NEW] += s[TAIL] - tail
+            s[LAST_SENT] = now
+            if rows > 0:
+                e[LAST_SEND] = now
+                e[PIPE_SENT] = max(e[PIPE_SENT], pipe(s))
+                e[OUT_SENT] = s[TAIL] - s[HEAD]
+                e[NXT] = s[SND_NXT]
+                e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
+            continue
+        if not flags[i] & ACK or ack[i] < 0 or flags[i] & RST:
+            continue
+        if flags[i] & SYN:
+            if syn_sent == 1:
+                update_min_rtt(s, now - syn_time, now)
+                update_rtt(s, now - syn_time)
+            s[SND_WND] = window[i]
+            syn_sent = 0
+            continue
+        if syn_sent == 1 and ack[i] == s[SND_UNA]:  # the third packet of the handshake answers our SYN-ACK
+            update_min_rtt(s, now - syn_time, now)
+            update_rtt(s, now - syn_time)
+        syn_sent = 0
+        if not started:
+            restart(s, ack[i])
+            started = True
+        e = events[rows]
+        note_before(s, e, ON_ACK, i, now)
+        rows += 1
+        if ack[i] > s[SND_NXT]:  # it acknowledges what the capture missed
+            restart(s, ack[i])
+        if ack[i] < s[SND_UNA] and offsets[i] == offsets[i + 1]:
+            e[PIPE] = pipe(s)
+            e[UNA] = s[SND_UNA]
+        if ack[i] >= s[SND_UNA] or offsets[i + 1] > offsets[i]:
+            if ack[i] > s[SND_UNA]:
+                s[BACKOFF] = 0
+            process_ack(
+                board,
+                s,
+                x,
+                e,
+                now,
+                max(ack[i], s[SND_UNA]),
+                window[i],
+                edges[offsets[i] : offsets[i + 1]],
+                flags[i] & ECE != 0,
+                payload[i] > 0,
+                tsecr[i],
+                tick,
+                sack,
+                mss,
+            )
+        e[PIPE_SENT] = pipe(s)
+        e[OUT_SENT] = s[TAIL] - s[HEAD]
+        e[NXT] = s[SND_NXT]
+        e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
+    return events[:rows]

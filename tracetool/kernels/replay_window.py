@@ -1,0 +1,348 @@
+"""Replay of the congestion window under one hypothesis, from the events of `replay`.
+
+The hypothesis predicts the window; the sends correct it. A sender never has more in flight than its window, and one
+that is limited by it has exactly so much (`tcp_cwnd_test`): where prediction and sends differ, the window is moved to
+what was seen, and the difference counts against the hypothesis.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels._jit import kernel
+from tracetool.kernels.cubic import cubic_idle, cubic_reset, cubic_ssthresh, cubic_update
+from tracetool.kernels.hystart import hystart_reset, hystart_update
+from tracetool.kernels.replay_columns import (
+    ADVANCED,
+    CA_RTT,
+    CWR_STATE,
+    ECHO,
+    FLAGS,
+    IDLE,
+    KIND,
+    LAST_SEND,
+    MAY_RAISE,
+    NEWLY_DELIVERED,
+    NEWLY_LOST,
+    NXT,
+    NXT_BEFORE,
+    ON_ACK,
+    ON_RTO,
+    OP_CWR,
+    OP_EXIT,
+    OP_RECOVERY,
+    OP_RTO_REDUCE,
+    OP_TLP_LOSS,
+    OP_UNDO,
+    OP_UNDO_LATE,
+    OPEN,
+    OPS,
+    OUT_BEFORE,
+    OUT_SENT,
+    PIPE,
+    PIPE_BEFORE,
+    PIPE_SENT,
+    RECOVERY,
+    ROOM,
+    RTO_AFTER,
+    SENT_AGAIN,
+    SENT_NEW,
+    SRTT_AFTER,
+    STATE_AFTER,
+    STATE_BEFORE,
+    TIME,
+    UNA,
+)
+from tracetool.kernels.window_columns import (
+    CC,
+    CNT,
+    COUNT,
+    CUBIC,
+    CWND,
+    CWND_STAMP,
+    CWND_USED,
+    DELAY_MIN,
+    EPOCH,
+    FIT_DEFICIT,
+    FIT_GROUPS,
+    FIT_LOWERED,
+    FIT_RAISED,
+    FIT_SURPLUS,
+    FOUND,
+    FOUND_BY,
+    HYSTART,
+    INFINITE,
+    INITIAL_WINDOW,
+    IS_LIMITED,
+    MAX_PACKETS_OUT,
+    MSS,
+    PRIOR_CWND,
+    PRIOR_SSTHRESH,
+    PRR_DELIVERED,
+    PRR_OUT,
+    SLACK,
+    SLACK_SEQ,
+    SSTHRESH,
+    USAGE_SEQ,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+#: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
+OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER = 0, 1, 2, 3, 4, 5
+OUT_WIDTH = 6
+SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
+
+
+@kernel
+def current_ssthresh(w: Ints, state: int) -> int:
+    """Threshold, at least 3/4 of the window outside a reduction (`tcp_current_ssthresh`)."""
+    if state == CWR_STATE or state == RECOVERY:
+        return w[SSTHRESH]
+    return max(w[SSTHRESH], (w[CWND] >> 1) + (w[CWND] >> 2))
+
+
+@kernel
+def lowered_ssthresh(w: Ints, h: Ints) -> int:
+    """Ask the congestion control for the threshold after a loss."""
+    if h[CC] == CUBIC:
+        return cubic_ssthresh(w)
+    return max(w[CWND] >> 1, 2)
+
+
+@kernel
+def begin_reduction(w: Ints, h: Ints) -> None:
+    """Start a proportional rate reduction (`tcp_init_cwnd_reduction`)."""
+    w[COUNT] = 0
+    w[PRIOR_CWND] = w[CWND]
+    w[PRR_DELIVERED] = 0
+    w[PRR_OUT] = 0
+    w[SSTHRESH] = lowered_ssthresh(w, h)
+
+
+@kernel
+def undo(w: Ints) -> None:
+    """Take a reduction back (`tcp_undo_cwnd_reduction`)."""
+    if w[PRIOR_SSTHRESH]:
+        w[CWND] = max(w[CWND], w[PRIOR_CWND])
+        w[SSTHRESH] = max(w[SSTHRESH], w[PRIOR_SSTHRESH])
+
+
+@kernel
+def prr(w: Ints, delivered: int, lost: int, advanced: bool, pipe: int) -> None:
+    """One step of the proportional rate reduction (`tcp_cwnd_reduction`; RFC 6937)."""
+    if delivered <= 0 or w[PRIOR_CWND] == 0:
+        return
+    w[PRR_DELIVERED] += delivered
+    delta = w[SSTHRESH] - pipe
+    if delta < 0:
+        send = (w[SSTHRESH] * w[PRR_DELIVERED] + w[PRIOR_CWND] - 1) // w[PRIOR_CWND] - w[PRR_OUT]
+    else:
+        send = max(w[PRR_DELIVERED] - w[PRR_OUT], delivered)
+        if advanced and lost == 0:
+            send += 1
+        send = min(delta, send)
+    w[CWND] = pipe + max(send, 0 if w[PRR_OUT] else 1)
+
+
+@kernel
+def grow(w: Ints, h: Ints, acked: int, now: int) -> None:
+    """Slow start up to the threshold, then what the congestion control does (`cong_avoid`)."""
+    if w[CWND] < w[SSTHRESH]:
+        larger = min(w[CWND] + acked, w[SSTHRESH])
+        acked -= larger - w[CWND]
+        w[CWND] = larger
+        if acked == 0:
+            return
+    if h[CC] == CUBIC:
+        cubic_update(w, acked, now)
+        need = w[CNT]
+    else:
+        need = w[CWND]
+    # tcp_cong_avoid_ai
+    if w[COUNT] >= need:
+        w[COUNT] = 0
+        w[CWND] += 1
+    w[COUNT] += acked
+    if w[COUNT] >= need:
+        more = w[COUNT] // need
+        w[COUNT] -= more * need
+        w[CWND] += more
+
+
+@kernel
+def is_limited(w: Ints) -> bool:
+    """Whether the window is what limits the sender (`tcp_is_cwnd_limited`)."""
+    if w[IS_LIMITED]:
+        return True
+    return w[CWND] < w[SSTHRESH] and w[CWND] < 2 * w[MAX_PACKETS_OUT]
+
+
+@kernel
+def validate(w: Ints, h: Ints, limited: bool, out: int, una: int, nxt: int, now: int, rto: int, state: int, blocked: bool) -> None:
+    """Note how much of the window is used; shrink one that is not (`tcp_cwnd_validate`; RFC 7661)."""
+    if una >= w[USAGE_SEQ] or limited or (not w[IS_LIMITED] and out > w[MAX_PACKETS_OUT]):
+        w[IS_LIMITED] = 1 if limited else 0
+        w[MAX_PACKETS_OUT] = out
+        w[USAGE_SEQ] = nxt
+    if is_limited(w):
+        w[CWND_USED] = 0
+        w[CWND_STAMP] = now
+        return
+    w[CWND_USED] = max(w[CWND_USED], out)
+    if now - w[CWND_STAMP] >= rto:
+        if state == OPEN and not blocked:  # tcp_cwnd_application_limited
+            used = max(w[CWND_USED], h[INITIAL_WINDOW])
+            if used < w[CWND]:
+                w[SSTHRESH] = current_ssthresh(w, state)
+                w[CWND] = (w[CWND] + used) >> 1
+            w[CWND_USED] = 0
+        w[CWND_STAMP] = now
+
+
+@kernel
+def restart_idle(w: Ints, h: Ints, idle: int, rto: int, now: int, state: int) -> None:
+    """After a pause longer than the timeout the window decays (`tcp_cwnd_restart`)."""
+    w[SSTHRESH] = current_ssthresh(w, state)
+    floor = min(h[INITIAL_WINDOW], w[CWND])
+    idle -= rto
+    while idle > 0 and w[CWND] > floor:
+        w[CWND] >>= 1
+        idle -= rto
+    w[CWND] = max(w[CWND], floor)
+    w[CWND_STAMP] = now
+    w[CWND_USED] = 0
+
+
+@kernel
+def react(w: Ints, h: Ints, e: Ints) -> None:
+    """Do to the window what an event does to it, up to where new data would be sent."""
+    now = e[TIME]
+    ops = e[OPS]
+    if e[KIND] == ON_RTO:
+        if ops & OP_RTO_REDUCE:
+            w[PRIOR_SSTHRESH] = current_ssthresh(w, e[STATE_BEFORE])
+            w[PRIOR_CWND] = w[CWND]
+            w[SSTHRESH] = lowered_ssthresh(w, h)
+        w[CWND] = e[PIPE] + 1
+        w[COUNT] = 0
+        w[CWND_STAMP] = now
+        if h[CC] == CUBIC:
+            cubic_reset(w)
+            hystart_reset(w, now, e[NXT_BEFORE])
+        return
+    if h[CC] == CUBIC and e[KIND] == ON_ACK and e[CA_RTT] >= 0:
+        delay = max(e[CA_RTT], 1)
+        if not (w[EPOCH] and now - w[EPOCH] < SAMPLE_PAUSE_NS):
+            if w[DELAY_MIN] == 0 or delay < w[DELAY_MIN]:
+                w[DELAY_MIN] = delay
+            if h[HYSTART] and not w[FOUND] and w[CWND] < w[SSTHRESH]:
+                hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
+    if e[FLAGS] & ECHO:
+        w[PRIOR_SSTHRESH] = 0
+    if ops:
+        if ops & OP_TLP_LOSS:
+            begin_reduction(w, h)
+            w[CWND] = w[SSTHRESH]
+        if ops & OP_UNDO:
+            undo(w)
+        if ops & OP_EXIT and w[SSTHRESH] < INFINITE:
+            w[CWND] = w[SSTHRESH]
+            w[CWND_STAMP] = now
+        if ops & OP_UNDO_LATE:
+            undo(w)
+        if ops & OP_CWR:
+            w[PRIOR_SSTHRESH] = 0
+            begin_reduction(w, h)
+        if ops & OP_RECOVERY:
+            w[PRIOR_SSTHRESH] = 0 if e[FLAGS] & ECHO else current_ssthresh(w, OPEN)
+            begin_reduction(w, h)
+    if e[STATE_AFTER] == CWR_STATE or e[STATE_AFTER] == RECOVERY:
+        prr(w, e[NEWLY_DELIVERED], e[NEWLY_LOST], e[FLAGS] & ADVANCED != 0, e[PIPE])
+    elif e[FLAGS] & MAY_RAISE:
+        if is_limited(w):
+            grow(w, h, e[NEWLY_DELIVERED], now)
+        w[CWND_STAMP] = now
+
+
+@kernel
+def observe(w: Ints, h: Ints, e: Ints) -> int:
+    """Take in what was sent after an event; returns by how much it corrected the window."""
+    sent = e[SENT_NEW] + e[SENT_AGAIN]
+    state = e[STATE_AFTER]
+    correction = 0
+    if sent > 0:
+        if e[IDLE] > 0:
+            if e[IDLE] > e[RTO_AFTER]:
+                restart_idle(w, h, e[IDLE], e[RTO_AFTER], e[LAST_SEND], state)
+            if h[CC] == CUBIC:
+                cubic_idle(w, e[IDLE], e[LAST_SEND])
+        w[FIT_GROUPS] += 1
+        if e[UNA] >= w[SLACK_SEQ]:
+            if w[SLACK] > 0 and w[SLACK] < INFINITE:
+                w[FIT_LOWERED] += 1
+                w[FIT_DEFICIT] += w[SLACK]
+            w[SLACK] = INFINITE
+            w[SLACK_SEQ] = e[NXT]
+        w[SLACK] = min(w[SLACK], max(w[CWND] - e[PIPE_SENT], 0))
+        if e[PIPE_SENT] > w[CWND]:
+            correction = e[PIPE_SENT] - w[CWND]
+            w[FIT_RAISED] += 1
+            w[FIT_SURPLUS] += correction
+            w[CWND] = e[PIPE_SENT]
+        if state == CWR_STATE or state == RECOVERY:
+            w[PRR_OUT] += sent
+    limited = e[PIPE_SENT] >= w[CWND]
+    if sent > 0 or limited:
+        blocked = e[ROOM] >= 0 and e[ROOM] < h[MSS]
+        validate(w, h, limited, e[OUT_SENT], e[UNA], e[NXT], max(e[LAST_SEND], e[TIME]), e[RTO_AFTER], state, blocked)
+    return correction
+
+
+@kernel
+def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
+    """Replay the window over all events.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `replay`.
+    h : int64, shape (HYPOTHESIS_WIDTH,)
+        The hypothesis.
+    w : int64, shape (WINDOW_WIDTH,)
+        Scratch, zero at the start; its FIT_* fields tell how well the hypothesis fits.
+
+    Returns
+    -------
+    int64, shape (n, OUT_WIDTH)
+        Window and threshold as each event arrives, and the correction by the sends after it.
+    """
+    rows = events.shape[0]
+    out = np.zeros((rows, OUT_WIDTH), np.int64)
+    w[CWND] = h[INITIAL_WINDOW]
+    w[SSTHRESH] = INFINITE
+    if rows:
+        w[CWND_STAMP] = events[0, TIME]
+        hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])
+        w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
+        w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
+        w[USAGE_SEQ] = events[0, NXT_BEFORE]
+    for r in range(rows):
+        e = events[r]
+        if e[PIPE_BEFORE] > w[CWND]:
+            w[CWND] = e[PIPE_BEFORE]
+        out[r, OUT_CWND] = w[CWND]
+        out[r, OUT_SSTHRESH] = w[SSTHRESH]
+        found = w[FOUND]
+        react(w, h, e)
+        if w[FOUND] and not found:
+            out[r, OUT_FOUND] = w[FOUND_BY]
+        out[r, OUT_CWND_AFTER] = w[CWND]
+        out[r, OUT_SSTHRESH_AFTER] = w[SSTHRESH]
+        out[r, OUT_CORRECTION] = observe(w, h, e)
+    return out
