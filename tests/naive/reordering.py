@@ -23,8 +23,8 @@ def displacement(sent, threshold):
     receive_index = 1
     while waiting:
         window = waiting[: threshold + 1]
-        if receive_index not in window and receive_index not in early:
-            receive_index = max(receive_index + 1, min([*window, *early]))
+        if receive_index <= max(sent) and receive_index not in window and receive_index not in early:
+            receive_index += 1
             continue
         index = waiting.pop(0)
         shift = receive_index - index
