@@ -1,7 +1,8 @@
 """Wireshark's stream numbers: conversations known by addresses and ports alone, whatever is around them.
 
-The rules are those observed with tshark: a stream ends where a SYN comes from the same side with another initial
-sequence number, or with the same one after the connection was closed.
+The rules are those observed with tshark 4.0 (``tests/cross``): a stream ends where a SYN comes from the same side with
+another initial sequence number; a SYN-ACK sets its side's number anew; a segment quoted in an ICMP error belongs to a
+stream, too, and may open one, but tells no numbers.
 """
 
 from __future__ import annotations
@@ -10,19 +11,19 @@ from typing import Any
 
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.flow_table import find
-from tracetool.kernels.records import BASE_A, BASE_B, CLOSED
+from tracetool.kernels.records import BASE_A, BASE_B
 
-_FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
+_SYN, _ACK = 2, 16
 
 
 @kernel
-def is_reuse(flags: int, seq: int, known: bool, base: int, closed: bool) -> bool:  # noqa: FBT001 - a kernel
+def is_reuse(flags: int, seq: int, known: bool, base: int) -> bool:  # noqa: FBT001 - a kernel
     """Whether a segment opens another connection between the same ends."""
-    return (flags & (_SYN | _ACK)) == _SYN and known and (seq != base or closed)
+    return (flags & (_SYN | _ACK)) == _SYN and known and seq != base
 
 
 @kernel
-def converse(head: Any, flags: int, seq: int, ack: int, rows: Any, slots: Any, state: Any) -> int:
+def converse(head: Any, flags: int, seq: int, ack: int, quoted: bool, rows: Any, slots: Any, state: Any) -> int:  # noqa: FBT001
     """Return the stream of a packet; a new one if it starts one. There is room for one more row."""
     slot, row, direction = find(rows, slots, head, 0, state.seed)
     tcp = head.protocol == 6
@@ -31,7 +32,7 @@ def converse(head: Any, flags: int, seq: int, ack: int, rows: Any, slots: Any, s
         it = rows[row]
         mine = BASE_B if direction else BASE_A
         base = it.base_b if direction else it.base_a
-        if is_reuse(flags, seq, it.marks & mine != 0, base, it.marks & CLOSED != 0):
+        if is_reuse(flags, seq, it.marks & mine != 0, base):
             it.marks = 0
             it.stream = state.tcp_streams
             state.tcp_streams += 1
@@ -52,9 +53,9 @@ def converse(head: Any, flags: int, seq: int, ack: int, rows: Any, slots: Any, s
             it.stream = state.udp_streams
             state.udp_streams += 1
     it = rows[row]
-    if tcp:
+    if tcp and not quoted:
         mine, theirs = (BASE_B, BASE_A) if direction else (BASE_A, BASE_B)
-        if not it.marks & mine:
+        if not it.marks & mine or flags & (_SYN | _ACK) == (_SYN | _ACK):  # a SYN-ACK sets the number anew
             first = seq if flags & _SYN else (seq - 1) & 0xFFFFFFFF
             if direction:
                 it.base_b = first
@@ -67,6 +68,4 @@ def converse(head: Any, flags: int, seq: int, ack: int, rows: Any, slots: Any, s
             else:
                 it.base_b = (ack - 1) & 0xFFFFFFFF
             it.marks |= theirs
-        if flags & (_FIN | _RST):
-            it.marks |= CLOSED
     return it.stream

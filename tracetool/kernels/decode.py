@@ -7,7 +7,7 @@ from typing import Any
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.conversations import converse, is_reuse
 from tracetool.kernels.flow_table import find
-from tracetool.kernels.layers import FOUND, locate
+from tracetool.kernels.layers import FOUND, QUOTED, locate
 from tracetool.kernels.loads import be16, be32, u8
 from tracetool.kernels.records import (
     BASE,
@@ -38,8 +38,8 @@ from tracetool.kernels.tcp_options import MAX_EDGES, read_options
 
 DONE, GROUP, GROW_FLOWS, GROW_CONVERSATIONS, GROW_LAYERS = range(5)
 #: Notes beside those of `tracetool.kernels.layers`.
-BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, LONG_SCALE = range(8, 14)
-NOTES = 14
+BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, LONG_SCALE = range(9, 15)
+NOTES = 15
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 _SMALLEST_MSS = 48  # Linux' TCP_MIN_SND_MSS
 
@@ -151,7 +151,10 @@ def decode(
         number = state.frames + 1
         time = frame.time
         state.frames = number
-        if number == 1:
+        if frame.link < 0:  # counted by Wireshark, but no packet
+            continue
+        if not state.started:
+            state.started = 1
             state.first_time = time
             state.last_time = time
         elif time < state.last_time:
@@ -160,6 +163,13 @@ def decode(
         start = frame.offset
         end = start + frame.captured
         code = locate(buffer, start, end, start + frame.original, frame.link, heads, layers)
+        if code == QUOTED:
+            if head.protocol == 17:
+                converse(head, 0, 0, 0, True, conversations, conversation_slots, state)
+            else:
+                seq, flags = be32(buffer, head.at + 4), be16(buffer, head.at + 12) & 0x1FF
+                converse(head, flags, seq, 0, True, conversations, conversation_slots, state)
+            continue
         if code != FOUND:
             note(notes, code, number, time)
             continue
@@ -192,18 +202,21 @@ def decode(
 
         # -- which flow
         if outer.protocol == 17:
-            converse(outer, 0, 0, 0, conversations, conversation_slots, state)
+            converse(outer, 0, 0, 0, False, conversations, conversation_slots, state)
         slot, row, direction = find(flows, flow_slots, head, head.encapsulation, state.seed)
         stream = -1
         if row < 0:
-            stream = converse(head, flags, seq, ack, conversations, conversation_slots, state)
+            stream = converse(head, flags, seq, ack, False, conversations, conversation_slots, state)
         elif tcp:
             side = sides[2 * row + direction]
-            if flags & (_SYN | _FIN | _RST) or not side.marks & BASE or not sides[2 * row + 1 - direction].marks & BASE:
-                stream = converse(head, flags, seq, ack, conversations, conversation_slots, state)
-                closed = (side.marks | sides[2 * row + 1 - direction].marks) & FIN or flows[row].marks & RST
-                if is_reuse(flags, seq, side.marks & BASE != 0, side.base, closed != 0):
-                    row = -1
+            if flags & _SYN or not side.marks & BASE or not sides[2 * row + 1 - direction].marks & BASE:
+                stream = converse(head, flags, seq, ack, False, conversations, conversation_slots, state)
+                if head.encapsulation == 0:
+                    if flags & (_SYN | _ACK) == _SYN and stream != flows[row].stream:
+                        row = -1
+                else:  # its conversation may hold other flows, around which something else stands
+                    if is_reuse(flags, seq, side.marks & BASE != 0, side.base):
+                        row = -1
         if row < 0:
             row = open_flow(head, flags, time, stream, flows, sides, layers, layer_rows, state)
             flow_slots[slot] = row
@@ -246,6 +259,9 @@ def decode(
         if not mine.marks & BASE:
             mine.base = seq if flags & _SYN else (seq - 1) & 0xFFFFFFFF
             mine.marks |= BASE
+        elif flags & (_SYN | _ACK) == (_SYN | _ACK) and mine.base != seq and mine.payload == payload:
+            mine.base = seq  # another SYN-ACK, and nothing was sent yet: this one holds
+            mine.edge = 0
         packet.seq = unwrap(seq, mine.base, mine.edge)
         if flags & _SYN:
             note_syn(flow, mine, peer, direction, flags, time, option)

@@ -21,7 +21,7 @@ MAX_STEPS = 32  # looked through at all
 VLAN, MPLS, PPPOE, GRE, IPIP, VXLAN, GENEVE, GTP, TEREDO = range(1, 10)
 
 #: What became of a frame.
-FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT = range(8)
+FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT, QUOTED = range(9)
 
 # What stands at the current place.
 (
@@ -146,6 +146,7 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
     wire = max(wire, end)
     code = TOO_DEEP
     proto = 0
+    quoted = False
     for _ in range(MAX_STEPS):
         if kind == _ETHER:
             if at + 14 > end:
@@ -199,7 +200,7 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                     break
                 head.src_port = be16(buffer, at)
                 head.dst_port = be16(buffer, at + 2)
-                return FOUND
+                return QUOTED if quoted else FOUND
             if proto == 17:
                 if at + 8 > end:
                     code = CUT_TRANSPORT
@@ -209,7 +210,22 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 head.end = wire
                 head.src_port = be16(buffer, at)
                 head.dst_port = be16(buffer, at + 2)
+                if quoted:
+                    return QUOTED
                 kind = _UDP
+            elif (proto == 1 and head.version == 4) or (proto == 58 and head.version == 6):
+                # An ICMP error quotes the packet that it is about (RFC 792, 4443).
+                if at + 8 > end or quoted:
+                    code = OTHER
+                    break
+                what = u8(buffer, at)
+                quotes = what in (3, 4, 5, 11, 12) if proto == 1 else 1 <= what <= 4
+                if not quotes:
+                    code = OTHER
+                    break
+                quoted = True
+                at += 8
+                kind = _IP4 if proto == 1 else _IP6
             elif proto == 4:
                 list_layer(head, layers, IPIP, 4)
                 list_ends(head, layers)
@@ -637,6 +653,8 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
         else:
             code = OTHER
             break
+    if quoted:
+        code = OTHER
     if outer.protocol == 17:  # what looked like a tunnel holds nothing that we know: it is UDP
         copy_head(outer, head)
         outer.protocol = 0

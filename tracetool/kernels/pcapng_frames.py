@@ -12,6 +12,7 @@ from tracetool.kernels.loads import be16, be32, be64, le16, le32, le64
 
 MORE, FULL, BAD, FOUND, SPECIAL = range(5)
 SECTION, INTERFACE, OLD_PACKET, SIMPLE, NAMES, STATISTICS, ENHANCED = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6
+JOURNAL, CUSTOM, CUSTOM_NOT_COPIED = 9, 0x0BAD, 0x40000BAD
 LIMIT = 1 << 24  # a longer block is taken for damage
 PLAUSIBLE_BYTES = 1 << 20  # the longest block that is believed in while searching
 MULTIPLY, DIVIDE, BINARY = 0, 1, 2  # how time stamps become nanoseconds
@@ -143,6 +144,13 @@ def walk(
                 notes[BAD_PACKET] += 1
         elif kind == INTERFACE or kind == STATISTICS:
             return listed, at, SPECIAL, last_time
+        elif kind == JOURNAL or kind == CUSTOM or kind == CUSTOM_NOT_COPIED:  # Wireshark gives it a frame number
+            frame = frames[listed]
+            frame.offset, frame.captured, frame.original = body, 0, 0
+            frame.time = last_time
+            frame.link = -1
+            frame.interface = -1
+            listed += 1
         if number >= 0:
             if number >= count:
                 notes[NO_INTERFACE] += 1
@@ -172,7 +180,7 @@ def walk(
 @kernel
 def known(kind: int) -> bool:
     """Whether a block type is one that writers use."""
-    return INTERFACE <= kind <= ENHANCED or kind == 10 or kind == 0x0BAD or kind == 0x40000BAD
+    return INTERFACE <= kind <= ENHANCED or 9 <= kind <= 10 or kind == CUSTOM or kind == CUSTOM_NOT_COPIED
 
 
 @kernel

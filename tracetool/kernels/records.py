@@ -101,8 +101,8 @@ BASE, SIDE_SYN, FIN, SACK_PERMITTED, SYN_TIMESTAMPS, FIN_RST = (1 << bit for bit
 CONVERSATION = np.dtype(
     [*_KEY, ("marks", "u2"), ("stream", "i4"), ("base_a", "i8"), ("base_b", "i8")], align=True
 )
-#: Marks of a conversation: whose initial sequence number is known, and whether it was closed.
-BASE_A, BASE_B, CLOSED = 1, 2, 4
+#: Marks of a conversation: whose initial sequence number is known.
+BASE_A, BASE_B = 1, 2
 
 #: How often something odd was met, and where first.
 NOTE = np.dtype([("count", "i8"), ("frame", "i8"), ("time", "i8")])
@@ -112,6 +112,7 @@ STATE = np.dtype(
     [
         ("frames", "i8"), ("packets", "i8"), ("edges", "i8"), ("flows", "i8"), ("conversations", "i8"), ("layers", "i8"),
         ("tcp_streams", "i8"), ("udp_streams", "i8"), ("seed", "i8"), ("first_time", "i8"), ("last_time", "i8"),
+        ("started", "i8"),
     ]
 )  # fmt: skip
 

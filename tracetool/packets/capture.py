@@ -77,7 +77,7 @@ class Capture:
         """Yield what is left: the last packets, `flows` and `inputs`."""
         yield from self._decoder.finish(self.log)
         state = self._decoder.state
-        times = {"first_time": int(state["first_time"]), "last_time": int(state["last_time"])} if self.count else {}
+        times = {"first_time": int(state["first_time"]), "last_time": int(state["last_time"])} if state["started"] else {}
         row = {
             "input": self.log.input,
             "format": self.format,
