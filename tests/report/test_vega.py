@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tracetool.report import vega
+from tracetool.report import html, vega, vega_marks
 from tracetool.report.charts.cwnd import cwnd_figure
 from tracetool.report.export import render
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series
@@ -38,9 +38,9 @@ def test_golden(figure, golden_spec):
 
 
 def test_altair_accepts_it_and_gives_it_back(figure):
-    chart = vega.chart(figure)
+    chart = vega.to_chart(figure)
     assert chart.to_dict()["layer"]
-    assert "vconcat" in vega.chart(hostile_figure()).to_dict()
+    assert "vconcat" in vega.to_chart(hostile_figure()).to_dict()
 
 
 def test_every_layer_says_which_series_it_is(figure):
@@ -63,7 +63,7 @@ def test_colors_and_dashes_differ_between_series(figure):
     scale = lines[0]["encoding"]
     assert len(set(scale["stroke"]["scale"]["range"])) == 3
     assert len(set(map(tuple, scale["strokeDash"]["scale"]["range"]))) == 3
-    assert len(vega.PALETTE) == len(vega.DARK_PALETTE) == len(set(vega.PALETTE))
+    assert len(vega_marks.PALETTE) == len(html.DARK_PALETTE) == len(set(vega_marks.PALETTE))
 
 
 def test_unknown_is_null_and_no_number():

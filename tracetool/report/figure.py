@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     IntArray = NDArray[np.int64]
 
-SeriesKind = Literal["line", "step", "points", "band"]
+SeriesKind = Literal["line", "step", "points", "band", "bars"]
+"""Straight lines; steps that hold until the next point; points; an area, or upright bars, from `y` to `y2`."""
 ScaleKind = Literal["linear", "log"]
 
 NO_FRAME = -1
@@ -79,7 +80,7 @@ class Series:
     x, y
         Same length; `x` finite and not decreasing (except for `points`), NaN in `y` is a gap.
     y2
-        Upper edge of a `band`, else None.
+        Upper edge of a `band` or of `bars`, else None.
     frame
         Frame number of each point in its capture, `NO_FRAME` where there is none; or None.
     """
@@ -97,8 +98,8 @@ class Series:
         lengths = {len(part) for part in (self.x, self.y, self.y2, self.frame) if part is not None}
         if len(lengths) > 1:
             raise ValueError(f"series {self.name!r}: arrays of unequal length {sorted(lengths)}")
-        if (self.kind == "band") != (self.y2 is not None):
-            raise ValueError(f"series {self.name!r}: a band, and only a band, has y2")
+        if (self.kind in ("band", "bars")) != (self.y2 is not None):
+            raise ValueError(f"series {self.name!r}: bands and bars, and no other, have y2")
 
     def take(self, rows: NDArray[np.intp]) -> Series:
         """Return the series with these rows only."""
@@ -162,12 +163,6 @@ class Panel:
         drawn: tuple[Series | Events, ...] = (*self.series, *self.events)
         return tuple(part for part in drawn if len(part.x))
 
-    @property
-    def values(self) -> list[FloatArray]:
-        """All values along y that must be seen."""
-        edges = [series.y2 for series in self.series if series.y2 is not None]
-        return [part.y for part in self.parts if part.y is not None] + edges
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Figure:
@@ -207,12 +202,23 @@ class Figure:
         ends = [np.array([span.start, span.end]) for peer in peers for span in peer.spans]
         return [part.x for peer in peers for part in peer.parts] + ends
 
+    def y_values(self, panel: Panel) -> list[FloatArray]:
+        """Return all values along y that must be seen in `panel`: those within a fixed x range."""
+        axis = self.x_axis(panel)
+        edges = [(series.x, series.y2) for series in panel.series if series.y2 is not None]
+        pairs = [(part.x, part.y) for part in panel.parts if part.y is not None] + edges
+        if axis.low is None and axis.high is None:
+            return [y for _, y in pairs]
+        low, high = axis.low if axis.low is not None else -np.inf, axis.high if axis.high is not None else np.inf
+        # A curve enters the range with the value it had before.
+        return [y[(x >= low) & (x <= high) | np.append((x[:-1] < low) & (x[1:] > low), False)] for x, y in pairs]
+
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Let notebooks show the figure: Vega-Lite where they can, text elsewhere."""
         from tracetool.report.ascii import render_ascii
-        from tracetool.report.vega import chart
+        from tracetool.report.vega import to_chart
 
-        bundle = chart(self)._repr_mimebundle_()
+        bundle = to_chart(self)._repr_mimebundle_()
         rich = bundle[0] if isinstance(bundle, tuple) else bundle
         return {**(rich or {}), "text/plain": render_ascii(self)}
 

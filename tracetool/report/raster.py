@@ -39,6 +39,8 @@ def series_mask(series: Series, xs: Scale, ys: Scale, width: int, height: int) -
     fx, fy = xs.fractions(series.x), ys.fractions(series.y)
     if series.kind == "points":
         return point_mask(fx, fy, width, height)
+    if series.kind == "bars" and series.y2 is not None:
+        return bar_mask(fx, fy, ys.fractions(series.y2), width, height)
     if series.kind == "band":
         low, _ = column_extents(fx, fy, width, step=True)
         _, high = column_extents(fx, ys.fractions(series.y if series.y2 is None else series.y2), width, step=True)
@@ -52,6 +54,20 @@ def point_mask(fx: FloatArray, fy: FloatArray, width: int, height: int) -> Mask:
     column, row = cell_of(fx, width), cell_of(fy, height)
     seen = (column >= 0) & (row >= 0)
     mask[height - 1 - row[seen], column[seen]] = True
+    return mask
+
+
+def bar_mask(fx: FloatArray, low: FloatArray, high: FloatArray, width: int, height: int) -> Mask:
+    """Return the cells of upright bars given as fractions of the axes."""
+    column = cell_of(fx, width)
+    seen = (column >= 0) & (high >= 0) & (low <= 1)  # False for NaN
+    column = column[seen]
+    bottom = np.rint(np.clip(low[seen], 0, 1) * (height - 1)).astype(np.intp)
+    top = np.rint(np.clip(high[seen], 0, 1) * (height - 1)).astype(np.intp)
+    edges = np.zeros((height + 1, width), np.intp)  # +1 where a bar begins, -1 above where it ends
+    np.add.at(edges, (bottom, column), 1)
+    np.add.at(edges, (top + 1, column), -1)
+    mask: Mask = edges.cumsum(axis=0)[height - 1 :: -1] > 0
     return mask
 
 

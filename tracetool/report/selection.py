@@ -6,6 +6,7 @@ of the connection among those drawn, and `direction` that of the data, `a2b`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracetool.errors import NothingMatchedError
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tracetool.dataset import Dataset
-
-PACKET_FORMATS = ("pcap", "pcapng")
 
 
 def rows(
@@ -68,6 +67,46 @@ def rows(
     order = next((name for name in ("time", "start") if name in columns), None)
     result = joined.select(columns)
     return (result.sort(order, maintain_order=True) if order else result).collect()
+
+
+def capture_of(connection: Connection, vantage: str = "sender") -> Connection:
+    """Return the connection as one capture sees it: the one taken at `vantage`, else the first.
+
+    Numbers from two captures of one connection must not be mixed: each packet would count twice.
+
+    Raises
+    ------
+    NothingMatchedError
+        If no capture sees the connection (kernel logs alone).
+    """
+    parts = [part for part in connection.parts if part.row.get("stream") is not None]
+    if not parts:
+        raise NothingMatchedError(f"{connection.label}: no capture of it, and packets are needed")
+    best = next((part for part in parts if part.row.get("vantage") == vantage), parts[0])
+    return replace(connection, parts=(best,))
+
+
+def packets(
+    dataset: Dataset, connections: Sequence[Connection], *, both: bool = True, vantage: str = "sender"
+) -> pl.DataFrame:
+    """Return the packets of connections, each from one capture; `flow` counts the connections from 0.
+
+    Raises
+    ------
+    NothingMatchedError
+        If no capture sees any of them.
+    """
+    seen = []
+    for number, connection in enumerate(connections):
+        if any(part.row.get("stream") is not None for part in connection.parts):
+            seen.append((number, capture_of(connection, vantage)))
+    if not seen:
+        capture_of(connections[0])
+    import polars as pl
+
+    table = rows(dataset, "packets", [connection for _, connection in seen], both=both)
+    numbers = pl.Series([number for number, _ in seen], dtype=pl.Int32)
+    return table.with_columns(flow=numbers.gather(table["flow"].cast(pl.UInt32)))
 
 
 def weighted_flows(dataset: Dataset) -> pl.DataFrame:

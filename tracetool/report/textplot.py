@@ -148,7 +148,7 @@ def _scales(figure: Figure, panel: Panel, rows: int, width: int) -> tuple[Scale,
     nice_x = width // 10 if axis.scale == "log" else 0
     return (
         scale_of(axis, figure.x_values(panel), nice=nice_x),
-        scale_of(panel.y, panel.values, nice=2 * _tick_count(rows)),
+        scale_of(panel.y, figure.y_values(panel), nice=2 * _tick_count(rows)),
     )
 
 

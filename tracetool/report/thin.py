@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.report.ticks import scale_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -44,9 +46,11 @@ def m4_rows(
     low = float(x[0]) if low is None else low
     high = float(x[-1]) if high is None else high
     span = high - low
-    bins = (
-        np.zeros(len(x), np.intp) if span <= 0 else np.clip((x - low) / span * columns, 0, columns - 1).astype(np.intp)
-    )
+    if span > 0:
+        bins = np.clip((x - low) / span * columns, 0, columns - 1).astype(np.intp)
+        bins[x < low], bins[x > high] = -1, columns  # what a zoomed plot does not show stays apart from what it does
+    else:
+        bins = np.zeros(len(x), np.intp)
     starts = np.flatnonzero(np.r_[True, bins[1:] != bins[:-1]])
     ends = np.r_[starts[1:], len(x)] - 1
     return np.unique(
@@ -89,7 +93,7 @@ def thin_series(series: Series, columns: int, low: float | None = None, high: fl
     """Return `series` with at most six points for each pixel column (twice that for a band, which has two edges)."""
     if len(series.x) <= 4 * columns:
         return series
-    if series.kind == "points" and np.any(series.x[1:] < series.x[:-1]):
+    if series.kind in ("points", "bars") and np.any(series.x[1:] < series.x[:-1]):
         series = series.take(np.argsort(series.x, kind="stable"))
     rows = m4_rows(series.x, series.y, columns, low, high)
     if series.y2 is not None:
@@ -103,7 +107,7 @@ def thin_figure(figure: Figure, columns: int) -> Figure:
     The subtitle says so, with the number of points before and after, where anything was left out.
     """
     before = sum(len(series.x) for panel in figure.panels for series in panel.series)
-    panels = tuple(_thin_panel(panel, columns) for panel in figure.panels)
+    panels = tuple(_thin_panel(figure, panel, columns) for panel in figure.panels)
     after = sum(len(series.x) for panel in panels for series in panel.series)
     if after == before:
         return figure
@@ -113,9 +117,9 @@ def thin_figure(figure: Figure, columns: int) -> Figure:
     return replace(figure, panels=panels, subtitle=f"{figure.subtitle}; {said}" if figure.subtitle else said)
 
 
-def _thin_panel(panel: Panel, columns: int) -> Panel:
-    spans = [(series.x.min(), series.x.max()) for series in panel.series if len(series.x)]
-    if not spans:
+def _thin_panel(figure: Figure, panel: Panel, columns: int) -> Panel:
+    if not panel.parts:
         return panel
-    low, high = float(min(span[0] for span in spans)), float(max(span[1] for span in spans))
+    scale = scale_of(figure.x_axis(panel), figure.x_values(panel))
+    low, high = scale.low, scale.high
     return replace(panel, series=tuple(thin_series(series, columns, low, high) for series in panel.series))

@@ -91,6 +91,8 @@ def _texture(series: Series, mask: Mask) -> Mask:
     Steep stretches (more than a cell high in one dot column) stay whole, or a riser could fall into a dash's gap.
     """
     rows, columns = np.indices(mask.shape)
+    if series.kind == "bars":
+        return np.ones_like(mask)
     if series.kind == "band" or series.style.light:
         return np.asarray((rows + columns) % 2 == 0)
     pattern = np.array(_DASHES[series.style.dash % len(_DASHES)], bool)

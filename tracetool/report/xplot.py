@@ -58,6 +58,9 @@ def _number(value: float) -> str:
 def _series(series: Series) -> list[str]:
     if series.kind == "points":
         return [f"dot {x:.9f} {_number(y)}" for x, y in zip(series.x, series.y, strict=True) if np.isfinite(y)]
+    if series.kind == "bars" and series.y2 is not None:
+        bars = zip(series.x, series.y, series.y2, strict=True)
+        return [f"line {x:.9f} {_number(y)} {x:.9f} {_number(y2)}" for x, y, y2 in bars if np.isfinite(y + y2)]
     if series.kind == "band":
         return _path(series.x, series.y, step=True) + _path(
             series.x, series.y if series.y2 is None else series.y2, step=True

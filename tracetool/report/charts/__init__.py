@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tracetool.errors import UsageError
-from tracetool.report.selection import heaviest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +18,10 @@ if TYPE_CHECKING:
     from tracetool.dataset import Dataset
     from tracetool.reconstruct.connections import Connection
     from tracetool.report.figure import Figure
+
+
+MANY = 8
+"""Flows that a chart which compares flows draws at most, unless told which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,17 @@ class Chart:
 
 CHARTS = {
     "cwnd": Chart("cwnd", "cwnd, ssthresh and bytes in flight, with losses and slow-start exits"),
+    "slow-start": Chart("slow_start", "slow start closely: cwnd, round trips, HyStart's delay and train tests"),
+    "time-sequence": Chart("time_sequence", "segments, ACKs, SACKs and the window, in tcptrace's grammar"),
+    "rtt": Chart("rtt", "round-trip times and their distribution"),
+    "inflight": Chart("inflight", "bytes in flight and what bounds them"),
+    "bbr": Chart("bbr", "BBR's bandwidth, pacing gain, phases, window and RTT"),
+    "throughput": Chart("throughput", "goodput per flow, stacked, with Jain's index below", MANY),
+    "fairness": Chart("fairness", "Jain's index over time scales", MANY),
+    "cov": Chart("cov", "variation of the rate over time scales", MANY),
+    "convergence": Chart("convergence", "shares of flows after the last one started, and when they became fair", MANY),
+    "queue": Chart("queue", "queueing delay and drops between two captures", MANY),
+    "reordering": Chart("reordering", "how far packets were reordered, at the receiver"),
 }
 
 
@@ -66,6 +80,8 @@ def build(
     NothingMatchedError
         If there is no flow to draw.
     """
+    from tracetool.report.selection import heaviest
+
     if name not in CHARTS:
         raise UsageError(f"no chart {name!r}: one of {', '.join(CHARTS)}")
     chart = CHARTS[name]

@@ -7,27 +7,25 @@ own colour, dash and mark.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from tracetool.errors import NothingMatchedError
-from tracetool.report.figure import (
-    Axis,
-    Events,
-    Figure,
-    Panel,
-    Series,
-    Span,
-    Style,
-    floats,
-    frames,
-    nanoseconds,
-    seconds_after,
-)
+from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
 from tracetool.report.selection import display_filter as wireshark_filter
 from tracetool.report.selection import rows, short_names, title_of
+from tracetool.report.tracks import (
+    flow_style,
+    origin_words,
+    origins_in,
+    phase_spans,
+    start_of,
+    track,
+    value_axis,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,26 +35,6 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.connections import Connection
     from tracetool.report.figure import FloatArray
 
-ORIGINS = {
-    "tcp_probe": "kernel, tcp_probe",
-    "ss": "kernel, ss",
-    "iperf3": "kernel, iperf3",
-    "inferred": "inferred from packets",
-}
-"""Origins of samples in the order of trust, with the words for them; later ones are drawn over earlier ones."""
-
-# Phase: name, mark in text, palette slot.
-PHASES = {
-    "slow_start": ("slow start", "s", 2),
-    "congestion_avoidance": ("congestion avoidance", "a", 5),
-    "recovery": ("recovery", "r", 3),
-    "loss": ("loss (RTO)", "l", 1),
-    "startup": ("startup", "s", 2),
-    "drain": ("drain", "d", 4),
-    "probe_bw": ("probe_bw", "b", 5),
-    "probe_rtt": ("probe_rtt", "t", 3),
-}
-MAX_SPANS = 400
 _LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1), "cwr": ("ECN reduction", "C", 4)}
 _CWND = (Style(0, 0, "*"), Style(4, 0, "o"), Style(2, 0, "x"), Style(3, 0, "+"))
 _SSTHRESH = (Style(1, 1, "#"), Style(7, 1, "%"), Style(6, 1, "="), Style(3, 2, "-"))
@@ -111,10 +89,10 @@ def cwnd_figure(
     ['cwnd']
     """
     samples = samples.sort("time", maintain_order=True)
-    origin = int(nanoseconds(samples["time"].head(1))[0]) if origin_ns is None and len(samples) else origin_ns or 0
+    origin = start_of(samples) if origin_ns is None else origin_ns
     flows = samples["flow"].unique().sort().to_list() if "flow" in samples.columns else [0]
     tables = (events, recoveries, slow_starts)
-    y = Axis("window", "segments", "log" if log else "linear", None if log else 0.0)
+    y = value_axis("window", "segments", log=log)
     panels: tuple[Panel, ...]
     if len(flows) <= 1:
         panels = (_panel(samples, tables, origin, y, inflight=inflight, phases=phases),)
@@ -182,21 +160,7 @@ def _subtitle(samples: pl.DataFrame) -> str:
     if not len(samples):
         return "no samples"
     counts = dict(samples.group_by("origin", maintain_order=True).len().iter_rows())
-    return "samples: " + ", ".join(f"{counts[name]:,} {_origin_words(name)}" for name in _origins(samples))
-
-
-def _origin_words(name: str) -> str:
-    """Return the words for an origin, which an input's name may follow."""
-    kind, _, where = name.partition(" ")
-    return ORIGINS.get(kind, kind) + (f" ({where})" if where else "")
-
-
-def _origins(samples: pl.DataFrame) -> list[str]:
-    """Return the origins present, in the order of `ORIGINS`, strangers last."""
-    order = {name: rank for rank, name in enumerate(ORIGINS)}
-    return sorted(
-        samples["origin"].unique().to_list(), key=lambda name: (order.get(name.split(" ")[0], len(order)), name)
-    )
+    return "samples: " + ", ".join(f"{counts[name]:,} {origin_words(name)}" for name in origins_in(samples))
 
 
 def _panel(
@@ -210,7 +174,7 @@ def _panel(
     title: str = "",
 ) -> Panel:
     """Return one flow with all that is known of it."""
-    origins = _origins(samples)
+    origins = origins_in(samples)
     series: list[Series] = []
     best = samples.filter(pl.col("origin") == origins[0]) if origins else samples
     if inflight:
@@ -219,35 +183,27 @@ def _panel(
         rows = samples.filter(pl.col("origin") == name)
         suffix = f" ({name})" if len(origins) > 1 else ""
         series += _bounds(rows, origin, suffix, _CWND[rank % len(_CWND)])
-        series += _steps(rows, origin, "ssthresh_segments", f"ssthresh{suffix}", _SSTHRESH[rank % len(_SSTHRESH)])
+        series += track(rows, origin, "ssthresh_segments", f"ssthresh{suffix}", _SSTHRESH[rank % len(_SSTHRESH)])
     for rank, name in enumerate(origins):
         rows = samples.filter(pl.col("origin") == name)
         suffix = f" ({name})" if len(origins) > 1 else ""
-        series += _steps(rows, origin, "cwnd_segments", f"cwnd{suffix}", _CWND[rank % len(_CWND)])
+        series += track(rows, origin, "cwnd_segments", f"cwnd{suffix}", _CWND[rank % len(_CWND)])
     events, recoveries, slow_starts = tables
     marks = [*_retransmissions(events, best, origin), *_recoveries(recoveries, origin), *_exits(slow_starts, origin)]
-    return Panel(y, tuple(series), tuple(marks), tuple(_spans(best, origin)) if phases else (), title=title)
+    return Panel(y, tuple(series), tuple(marks), tuple(phase_spans(best, origin)) if phases else (), title=title)
 
 
 def _overlay(samples: pl.DataFrame, flows: list[int], labels: str | dict[int, str], origin: int, y: Axis) -> Panel:
     """Return several flows in one set of axes: colour tells the flow, dash the origin."""
-    marks = "*o+x#%@&"
     series = []
     for slot, flow in enumerate(flows):
         rows = samples.filter(pl.col("flow") == flow)
-        for rank, name in enumerate(_origins(rows)):
+        for rank, name in enumerate(origins_in(rows)):
             label = _name(labels, flow) if not isinstance(labels, str) else f"flow {flow}"
             suffix = f" ({name})" if samples["origin"].n_unique() > 1 else ""
-            style = Style(slot, (slot + rank) % 5, marks[slot % len(marks)])
-            series += _steps(rows.filter(pl.col("origin") == name), origin, "cwnd_segments", f"{label}{suffix}", style)
+            style = replace(flow_style(slot), dash=(slot + rank) % 5)
+            series += track(rows.filter(pl.col("origin") == name), origin, "cwnd_segments", f"{label}{suffix}", style)
     return Panel(Axis("cwnd", y.unit, y.scale, y.low), tuple(series))
-
-
-def _steps(rows: pl.DataFrame, origin: int, column: str, name: str, style: Style) -> list[Series]:
-    """Return a column as steps; nothing where it is never known."""
-    if column not in rows.columns or rows[column].null_count() == len(rows):
-        return []
-    return [Series(name, "step", seconds_after(origin, rows["time"]), floats(rows[column]), style)]
 
 
 def _inflight(rows: pl.DataFrame, origin: int) -> list[Series]:
@@ -257,7 +213,7 @@ def _inflight(rows: pl.DataFrame, origin: int) -> list[Series]:
     if not isinstance(mss, (int, float)) or mss <= 0:
         return []
     segments = rows.with_columns(pl.col("inflight_bytes") / pl.col("mss_bytes").fill_null(int(mss)).cast(pl.Float64))
-    return _steps(segments, origin, "inflight_bytes", "in flight", Style(6, 2, ".", light=True))
+    return track(segments, origin, "inflight_bytes", "in flight", Style(6, 2, ".", light=True))
 
 
 def _bounds(rows: pl.DataFrame, origin: int, suffix: str, style: Style) -> list[Series]:
@@ -345,25 +301,4 @@ def _exits(slow_starts: pl.DataFrame | None, origin: int) -> list[Events]:
     details = tuple(rows["verdict"].fill_null("").to_list()) if "verdict" in rows.columns else ()
     return [
         Events("slow-start exit", seconds_after(origin, rows["end"]), Style(2, 0, "E"), labels=labels, details=details)
-    ]
-
-
-def _spans(rows: pl.DataFrame, origin: int) -> list[Span]:
-    """Return runs of equal phase; none if the phase is unknown or flips too often to be seen."""
-    if "phase" not in rows.columns or not len(rows) or rows["phase"].null_count() == len(rows):
-        return []
-    runs = (
-        rows.select(
-            x=pl.Series(seconds_after(origin, rows["time"])), phase=pl.col("phase"), run=pl.col("phase").rle_id()
-        )
-        .group_by("run", maintain_order=True)
-        .agg(pl.col("x").first(), pl.col("phase").first())
-        .with_columns(end=pl.col("x").shift(-1, fill_value=float(seconds_after(origin, rows["time"].tail(1))[0])))
-    )
-    if len(runs) > MAX_SPANS:
-        return []
-    return [
-        Span(start, end, *PHASES.get(phase, (phase, "?", 6)))
-        for start, phase, end in runs.select("x", "phase", "end").iter_rows()
-        if phase is not None
     ]
