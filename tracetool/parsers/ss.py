@@ -14,9 +14,10 @@ every line (``ts``). In a listing without a time the samples are numbered instea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracetool.errors import FormatError
+from tracetool.parsers.listings import Listings
 from tracetool.parsers.logged import PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, scaled, summary
 from tracetool.parsers.stamps import split_prefix, split_suffix, stamp_of
 from tracetool.parsers.tcp_state import bbr_phase, in_flight, limited_by, phase_by_window
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 NAME = "ss"
 DESCRIPTION = "ss -ti listings (with the times that date, ts or Flent put in)"
 
+_MS_NS = 1_000_000
 _SSTHRESH_PRINTED = 65535  # ss leaves a threshold out from here on
-UNTIMED_ROWS = 1 << 18  # samples that wait for a time stamp to follow
 _STATES = (
     "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNKNOWN|UNDEF"
 )
@@ -44,17 +45,32 @@ _SOCKET = re.compile(
     rf"(?:(?P<netid>[a-z?][a-z_0-9?]{{1,6}})\s+)?(?:(?P<state>{_STATES})\s+)?(?:\d{{1,10}}\s+\d{{1,10}}\s+)?"
     r"(?P<local>\S{1,60}:[\w*-]{1,40})\s+(?P<peer>\S{1,60}:[\w*-]{1,40})(?:\s+(?P<rest>.*))?$"
 )
-_HEADER = re.compile(r"Recv-Q\s+Send-Q|Local\s?Address")
+_HEADER = re.compile(r"Recv-Q\s+Send-Q\s|\bLocal Address:Port\s+Peer Address:Port")
 _USERS = re.compile(r'users:\(\(.*?"(?:,[\w-]+=[^)]*)?\)\)')
-#: Tokens one of which every line about a TCP socket has; they follow the congestion control's name.
-_AFTER_CC = ("wscale", "rto", "backoff", "rtt", "ato", "mss", "pmtu", "rcvmss", "advmss", "cwnd")
+_COOKIE = re.compile(r"(?:^|\s)sk:([0-9a-f]{1,16})(?=\s|$)")
+_SCALES = re.compile(r"(\d{1,2}),(\d{1,2})$")
+#: One of these stands in every line about a TCP connection.
 _INFO = re.compile(r"(?:^|\s)(?:wscale|rto|rtt|mss|cwnd):\d")
-_FLAGS = frozenset({"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "qack", "bidir", "app_limited"})
+_TOKENS = re.compile(r"(?:^|\s)(?:rto:\d[\d.]*|rtt:\d[\d.]*/\d[\d.]*|mss:\d+|cwnd:\d+|wscale:\d+,\d+)(?=\s|$)")
+_CC = re.compile(r"\s([a-z][\w-]{0,15})\s+(?:wscale|rto|backoff|rtt|ato|mss|pmtu|rcvmss|advmss|cwnd):")
+_FLAGS = frozenset({"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "qack", "bidir"})
+#: Printed by iproute2 3.15 and later only: where one of them stands, no `unacked` means that nothing is.
+_LATER_THAN_3_10 = frozenset(
+    {"lastsnd:", "lastrcv:", "lastack:", "pacing_rate ", "pmtu:", "bytes_acked:", "bytes_sent:", "segs_out:"}
+)
+_BARE = frozenset({"send", "pacing_rate", "delivery_rate", "app_limited"})  # tokens without a colon
+_COUNTERS = ("bytes_acked:", "bytes_received:", "segs_out:")
+_TOKEN = re.compile(r"\s([a-z_]+:|send |pacing_rate |delivery_rate )(\S+)")
+_PADDED_KEYS = frozenset(
+    {
+        "bytes_acked", "bytes_received", "bytes_sent", "cwnd", "delivered", "lost", "minrtt", "mss", "retrans", "rtt",
+        "sacked", "segs_out", "snd_wnd", "ssthresh", "unacked",
+    }
+)  # fmt: skip
 _RATE = re.compile(r"([\d.]+(?:e[+-]\d+)?)([TGMKk]?)bps")
 _FACTORS = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-#: Printed by iproute2 3.15 and later only: where one of them stands, no `unacked` means that nothing is.
-_LATER_THAN_3_10 = ("lastsnd", "lastrcv", "lastack", "pacing_rate", "bytes_acked", "bytes_sent", "segs_out", "pmtu")
 _BBR = re.compile(r"pacing_gain:([\d.]+),cwnd_gain:([\d.]+)")
+_PADDED = re.compile(r"(\S+) {5,}(\S+)")
 _COLUMNS = (
     "flow", "time", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rttvar_ns", "min_rtt_ns", "inflight_bytes",
     "mss_bytes", "snd_una", "snd_wnd_bytes", "rcv_wnd_bytes", "pacing_rate_bps", "delivery_rate_bps", "phase",
@@ -63,23 +79,13 @@ _COLUMNS = (
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it is text with tcp_info tokens in lines of ss."""
-    text = head.decode("utf-8", "replace")
-    rows = text.splitlines()[:500]
-    return any(_header(row) for row in rows) or any(_tokens_of_ss(row) for row in rows)
+    """Whether it is text with the header of ss, or with tcp_info tokens as ss prints them."""
+    rows = head.decode("utf-8", "replace").splitlines()[:500]
+    return any(_HEADER.search(row) or _like_ss(row) for row in rows)
 
 
-def _header(text: str) -> bool:
-    return ("Local Address:Port" in text and "Peer Address:Port" in text) or bool(
-        re.search(r"Recv-Q\s+Send-Q\s+Local", text)
-    )
-
-
-def _tokens_of_ss(text: str) -> bool:
-    return (
-        len(re.findall(r"(?:^|\s)(?:rto:\d[\d.]*|rtt:\d[\d.]*/\d[\d.]*|mss:\d+|cwnd:\d+|wscale:\d+,\d+)(?=\s|$)", text))
-        >= 3
-    )
+def _like_ss(text: str) -> bool:
+    return len(_TOKENS.findall(text)) >= 3
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -127,101 +133,105 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator
 
 
 class _Reader:
-    """Lines to samples: which socket a line is about, and when."""
+    """Lines to samples: which socket a line is about."""
 
     def __init__(self, log: DiagnosticLog) -> None:
         self.log = log
         self.book = FlowBook(log.input)
+        self.listings = Listings(log, self._deliver)
         self.samples = Rows("samples", _COLUMNS, input=log.input, origin=NAME, direction="a2b")
         self.records = 0
         self.skipped = 0
-        self.named = False  # whether address lines were met
+        self.addresses = False  # whether address lines were met
         self.socket: re.Match[str] | None = None  # whose information the next line holds
-        self.socket_line: Line | None = None
-        self.stamp: Stamp | None = None
-        self.waiting: list[tuple[Any, ...]] = []  # samples whose time is to follow
-        self.stamped = False
-        self.after = False  # times follow their listings
-        self.numbered = False  # no times: listings are counted
-        self.listing = 0
-        self.listed: set[int] = set()
-        self.digits: int | None = None
-        self.first_time: int | None = None
-        self.last_time: int | None = None
-        self.missing: set[str] = set()
-
-    # -- lines
+        self.held: tuple[Line, str] | None = None  # information that the next line may continue
 
     def read(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if self.held is not None:
+            if _continues(text):  # a terminal broke the line at its width
+                self.held = (self.held[0], self.held[1] + text)
+                return
+            self._release()
         if text[:1] in ("\t", " "):
             if _INFO.search(text):
                 self._info(line, text)
-            elif self.socket is not None and text.strip():
-                self.socket = self.socket_line = None  # information on a socket that is no TCP connection
-            return
-        if found := _SOCKET.match(text):
+            elif text.strip():
+                self.socket = None  # information on a socket that is no TCP connection
+        elif found := _SOCKET.match(text):
             self._socket(line, found)
-        elif text == "" or text.isspace():
-            pass
         elif text == "---":
-            self._end_of_block()
+            self.listings.end_of_block()
         elif stamp := stamp_of(text):
-            self._stamp(line, stamp)
+            self.listings.stamp(stamp, line)
         elif prefix := split_prefix(text):
             self._prefixed(line, *prefix)
-        elif "\x1b[" in text:
-            raise FormatError(
-                f"{self.log.input}: line {line.number}: a screen of watch shows changes only; log ss in a loop"
-            )
-        elif _INFO.search(text) and _tokens_of_ss(text):
-            self._info(line, text)
-        elif _HEADER.search(text):
-            self._new_listing()
-        elif not self.records and not self.named:
-            self.skipped += 1  # what a script wrote before the first listing
-        elif re.match(rf"(?:{_STATES})\s", text):
-            self._torn(line, "no local and peer address")
         else:
-            self.skipped += 1
+            self._other(line, text)
 
     def _prefixed(self, line: Line, stamp: Stamp, rest: str) -> None:
+        self.listings.line_stamp(stamp, line)
         body = rest.lstrip()
-        self.stamp = stamp
-        self._note(line, stamp)
         if found := _SOCKET.match(body):
             self._socket(line, found)
         elif _INFO.search(rest):
             self._info(line, rest)
-        elif _HEADER.search(body):
-            self._new_listing()
         elif body:
+            self._other(line, body)
+
+    def _other(self, line: Line, text: str) -> None:
+        if "\x1b[" in text:
+            message = f"{self.log.input}: line {line.number}: a screen of watch shows changes only; log ss in a loop"
+            raise FormatError(message)
+        if _HEADER.search(text):
+            self.listings.next()
+        elif _like_ss(text):
+            self._info(line, text)
+        elif re.match(rf"(?:{_STATES})\s", text):
+            self._torn(line, "no local and peer address")
+        elif text and not text.isspace():
             self.skipped += 1
 
     def _socket(self, line: Line, found: re.Match[str]) -> None:
-        self._unfinished()
-        self.named = True
+        self.addresses = True
         rest = found.group("rest") or ""
         if "users:(" in rest:
             rest = _USERS.sub(" ", rest)
+        self.socket = found
         if _INFO.search(rest):
-            self._sample(line, found, rest)
-        else:
-            self.socket, self.socket_line = found, line
-
-    def _unfinished(self) -> None:
-        """An address line that no information followed (as for sockets in TIME-WAIT)."""
-        if self.socket is not None and (self.socket.group("state") or "ESTAB") == "ESTAB":
-            self.skipped += 1
-        self.socket = self.socket_line = None
+            self._info(line, rest)
 
     def _info(self, line: Line, text: str) -> None:
-        if self.socket is not None or not self.named:
-            self._sample(line, self.socket, text)
-        else:
+        self.held = (line, text)
+
+    def _release(self) -> None:
+        if self.held is None:
+            return
+        (line, text), self.held = self.held, None
+        socket, self.socket = self.socket, None
+        if socket is None and self.addresses:
             self._torn(line, "information without the socket's line before it")
-        self.socket = self.socket_line = None
+            return
+        if (suffix := split_suffix(text)) is not None:
+            stamp, text = suffix
+            self.listings.line_stamp(stamp, line)
+        if socket is not None and (
+            socket.group("netid") not in (None, "tcp") or socket.group("state") in ("LISTEN", "SYN-SENT", "SYN-RECV")
+        ):
+            return  # nobody sends yet
+        info = _info_of(text)
+        if "rtt:" not in info.tokens and "cwnd:" not in info.tokens:
+            self._torn(line, "neither rtt nor cwnd in it")
+            return
+        try:
+            flow = self._flow(socket, info)
+        except ValueError as error:
+            self._torn(line, str(error))
+            return
+        _note_facts(flow.facts, info)
+        self.records += 1
+        self.listings.add(flow.number, (flow, _values(info)))
 
     def _torn(self, line: Line, reason: str) -> None:
         self.log.add(
@@ -232,251 +242,147 @@ class _Reader:
             offset_bytes=line.offset_bytes,
         )
 
-    # -- times
-
-    def _note(self, line: Line, stamp: Stamp) -> None:
-        self.stamped = True
-        self.digits = stamp.digits if self.digits is None else max(self.digits, stamp.digits)
-        if stamp.missing and stamp.missing not in self.missing:
-            self.missing.add(stamp.missing)
-            message = f"times have no {stamp.missing}: their differences are right, the date is not"
-            self.log.add("clock_not_utc", message, severity="info", line=line.number)
-
-    def _stamp(self, line: Line, stamp: Stamp) -> None:
-        self._unfinished()
-        self._note(line, stamp)
-        self._new_listing()
-        if stamp.after or self.after:
-            self._settle(stamp)
-        else:
-            self.stamp = stamp
-
-    def _end_of_block(self) -> None:
-        """Take Flent's ``---``: the time that came last belongs to what was listed before it."""
-        self._unfinished()
-        if self.stamp is not None and self.waiting:
-            self._settle(self.stamp)
-        self.after = self.after or self.stamp is None or not self.records
-        if self.after:
-            self.stamp = None
-
-    def _settle(self, stamp: Stamp) -> None:
-        waiting, self.waiting = self.waiting, []
-        for row in waiting:
-            self._timed(row, stamp.time)
-
-    def _timed(self, row: tuple[Any, ...], time: int) -> None:
-        flow: LoggedFlow = row[0]
-        flow.seen(time)
-        if self.first_time is None or time < self.first_time:
-            self.first_time = time
-        if self.last_time is None or time > self.last_time:
-            self.last_time = time
-        self.samples.rows.append((flow.number, time, *row[2:]))
-
-    def _new_listing(self) -> None:
-        if self.listed:
-            self.listing += 1
-            self.listed.clear()
-
-    def _place(self, row: tuple[Any, ...]) -> None:
-        """Give a sample its time, or let it wait for one."""
-        flow: LoggedFlow = row[0]
-        if flow.number in self.listed:
-            self._new_listing()
-        self.listed.add(flow.number)
-        self.records += 1
-        if self.numbered:
-            self.samples.rows.append((flow.number, self.listing, *row[2:]))
-        elif self.stamp is not None:
-            if self.waiting:  # what came before the first time stamp of all
-                self._untimed()
-            self._timed(row, self.stamp.time)
-        else:
-            self.waiting.append((flow, self.listing, *row[2:]))
-            if len(self.waiting) >= UNTIMED_ROWS:
-                self._number()
-
-    def _untimed(self) -> None:
-        count = len(self.waiting)
-        self.log.add("no_time", f"{count} samples before the first time stamp left out", count=count)
-        self.waiting.clear()
-
-    def _number(self) -> None:
-        self.numbered = True
-        self.log.add("no_time", "no time stamps: listings are numbered (1 ns apart), so only their order is right")
-        for row in self.waiting:
-            self.samples.rows.append((row[0].number, *row[1:]))
-        self.waiting.clear()
-
-    # -- samples
-
-    def _sample(self, line: Line, socket: re.Match[str] | None, text: str) -> None:
-        if suffix := split_suffix(text):
-            self.stamp, text = suffix
-            self._note(line, self.stamp)
-        state = socket.group("state") if socket else None
-        if (socket and (socket.group("netid") or "tcp") != "tcp") or state in (
-            "LISTEN",
-            "SYN-SENT",
-            "SYN-RECV",
-            "UNCONN",
-        ):
-            return  # nobody sends yet
-        words = text.split()
-        info = _tokens(words)
-        try:
-            flow = self._flow(socket, text)
-        except ValueError as error:
-            self._torn(line, str(error))
-            return
-        flow = self._same_connection(flow, info)
-        if "rtt" not in info and "cwnd" not in info:
-            self._torn(line, "neither rtt nor cwnd in it")
-            return
-        self._facts(flow, info, words)
-        self._place((flow, None, *_values(info, words)))
-
-    def _flow(self, socket: re.Match[str] | None, text: str) -> LoggedFlow:
+    def _flow(self, socket: re.Match[str] | None, info: _Info) -> LoggedFlow:
+        """The flow; a new one where counters that only grow are smaller than before, as the ports were reused."""
         if socket is None:
-            return self.book.named(self.log.input)
-        rest = socket.group("rest") or ""
-        cookie = re.search(r"(?:^|\s)sk:([0-9a-f]{1,16})(?=\s|$)", rest)
-        del text
-        return self.book.find(socket.group("local"), socket.group("peer"), cookie.group(1) if cookie else None)
-
-    def _same_connection(self, flow: LoggedFlow, info: dict[str, str]) -> LoggedFlow:
-        """The flow, or a new one where counters that only grow are smaller than before: the ports were reused."""
+            flow = self.book.named(self.log.input)
+        else:
+            cookie = _COOKIE.search(socket.group("rest") or "")
+            flow = self.book.find(socket.group("local"), socket.group("peer"), cookie.group(1) if cookie else None)
+        now = {key: count for key in _COUNTERS if (count := info.number(key)) is not None}
         before: dict[str, int] = flow.state or {}
-        now = {
-            key: int(info[key])
-            for key in ("bytes_acked", "bytes_received", "segs_out")
-            if info.get(key, "").isdecimal()
-        }
-        if flow.cookie is None and any(now.get(key, value) < value for key, value in before.items()):
+        if flow.cookie is None and any(now.get(key, count) < count for key, count in before.items()):
             flow = self.book.reused(flow)
         flow.state = now
         return flow
 
-    def _facts(self, flow: LoggedFlow, info: dict[str, str], words: list[str]) -> None:
-        facts = flow.facts
-        if "payload_bytes_a2b" not in facts:
-            scale = re.fullmatch(r"(\d{1,2}),(\d{1,2})", info.get("wscale", ""))
-            if scale:
-                facts["window_scale_b"], facts["window_scale_a"] = int(scale.group(1)), int(scale.group(2))
-            facts.update(
-                {
-                    column: True
-                    for flag, column in (("sack", "sack_permitted"), ("ts", "timestamps"), ("ecn", "ecn"))
-                    if flag in words
-                }
-            )
-        # Without bytes_sent (iproute2 before 4.20), what was acknowledged is what is known to be sent.
-        sent = info.get("bytes_sent") or info.get("bytes_acked")
-        facts["payload_bytes_a2b"] = _whole(sent) if sent else facts.get("payload_bytes_a2b")
-        facts["payload_bytes_b2a"] = (
-            _whole(info["bytes_received"]) if "bytes_received" in info else facts.get("payload_bytes_b2a")
-        )
+    def _deliver(self, sample: tuple[LoggedFlow, tuple[Any, ...]], time: int) -> None:
+        flow, values = sample
+        if not self.listings.numbered:
+            flow.seen(time)
+        self.samples.rows.append((flow.number, time, *values))
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield what is left, and what is known at the end only."""
-        self._unfinished()
-        if self.waiting and not self.stamped:
-            self._number()
-        elif self.waiting:
-            count = len(self.waiting)
-            self.log.add("no_time", f"{count} samples after the last time stamp left out", count=count)
+        self._release()
+        self.listings.finish()
         yield from self.samples.take()
-        if not self.named and self.records:
+        if not self.addresses and self.records:
             self.log.add("no_addresses", "no address lines: the flow is called as the log is", severity="info")
         if self.skipped:
-            message = "lines that are no socket's, or sockets without tcp_info"
-            self.log.add("other_lines", message, severity="info", count=self.skipped)
+            self.log.add("other_lines", "lines that are not of ss", severity="info", count=self.skipped)
         if not self.records:
             self.log.add("no_records", "no TCP connection with tcp_info in it: ss needs -t and -i")
         yield "flows", self.book.table()
-        yield metadata(self.log.input, {"clock": "numbered listings" if self.numbered else "of the loop around ss"})
-        yield summary(
-            self.log.input,
-            NAME,
-            self.records,
-            first_time=self.first_time,
-            last_time=self.last_time,
-            time_resolution_ns=None if self.digits is None else 10 ** (9 - self.digits),
-        )
+        clock = "none: listings are numbered" if self.listings.numbered else "of the loop around ss"
+        yield metadata(self.log.input, {"clock": clock})
+        first, last = self.book.span()
+        facts = {"first_time": first, "last_time": last, "time_resolution_ns": self.listings.resolution_ns}
+        yield summary(self.log.input, NAME, self.records, **facts)
 
 
-def _tokens(words: list[str]) -> dict[str, str]:
-    """``key:value`` tokens, the first of each key; rates (``send``, ``pacing_rate``) with the word that follows."""
-    info: dict[str, str] = {}
-    before = ""
-    for word in words:
-        key, colon, value = word.partition(":")
-        if colon:
-            if key in _AFTER_CC and "cc" not in info:
-                info["cc"] = before
-            info.setdefault(key, value)
-        elif before in ("send", "pacing_rate", "delivery_rate"):
-            info.setdefault(before, word)
-        before = word
-    return info
+class _Info(NamedTuple):
+    """What a socket's line says, as printed."""
+
+    tokens: dict[str, str]  # by key with what follows it: "cwnd:", "send "
+    cc: str | None
+    flags: list[str]
+
+    def number(self, key: str, default: int | None = None) -> int | None:
+        """A whole number; None where it is none."""
+        text = self.tokens.get(key)
+        if text is None:
+            return default
+        return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() and len(text) <= 18 else None
+def _info_of(text: str) -> _Info:
+    if "     " in text.strip():  # copied from a terminal, where padding tears words apart
+        text = _PADDED.sub(_rejoined, text)
+    text = f" {text} "
+    cc = _CC.search(text)
+    flags = text[: cc.start(1)].split() if cc else []
+    if " app_limited " in text:
+        flags.append("app_limited")
+    return _Info(dict(_TOKEN.findall(text)), cc.group(1) if cc and cc.group(1) not in _FLAGS else None, flags)
 
 
-def _rate(text: str | None) -> int | None:
-    found = _RATE.match(text) if text else None
-    return scaled(found.group(1), _FACTORS[found.group(2)]) if found else None
+def _continues(text: str) -> bool:
+    """Whether a line is the rest of an information line that was broken: nothing but tokens."""
+    if text[:1] in ("\t", " ", "") or len(text) > 10_000:
+        return False
+    words = text.split()
+    rest = [word for word in words[1:] if ":" not in word and not word.endswith("bps") and word not in _BARE]
+    return not rest and (len(words) > 1 or ":" in text) and not _SOCKET.match(text) and stamp_of(text) is None
 
 
-def _milliseconds(text: str | None) -> int | None:
-    return scaled(text, 1_000_000) if text else None
+def _rejoined(found: re.Match[str]) -> str:
+    left, right = found.groups()
+    key, colon, _ = f"{left}{right}".partition(":")
+    torn = colon and key in _PADDED_KEYS and right.partition(":")[0] not in _PADDED_KEYS
+    return f"{left}{right}" if torn else found.group()
 
 
-def _values(info: dict[str, str], words: list[str]) -> tuple[Any, ...]:
+def _note_facts(facts: dict[str, Any], info: _Info) -> None:
+    """Keep for the flow's row what a socket's line says."""
+    if not facts:
+        if scale := _SCALES.match(info.tokens.get("wscale:", "")):
+            facts["window_scale_b"], facts["window_scale_a"] = int(scale.group(1)), int(scale.group(2))
+        for flag, column in (("sack", "sack_permitted"), ("ts", "timestamps"), ("ecn", "ecn")):
+            if flag in info.flags:  # shown with -o and -e only: its absence says nothing
+                facts[column] = True
+    # Before bytes_sent (iproute2 4.20), what was acknowledged is what is known to be sent.
+    if (sent := info.number("bytes_sent:", info.number("bytes_acked:"))) is not None:
+        facts["payload_bytes_a2b"] = sent
+    if (received := info.number("bytes_received:")) is not None:
+        facts["payload_bytes_b2a"] = received
+
+
+def _values(info: _Info) -> tuple[Any, ...]:
     """Values of a sample from cwnd on, in the order of `_COLUMNS`."""
-    zero = 0 if any(key in info for key in _LATER_THAN_3_10) else None  # what no token means
-    cwnd = _whole(info.get("cwnd")) or (2 if "send" in info and "cwnd" not in info else None)
-    ssthresh, mss, snd_wnd = (_whole(info.get(key)) for key in ("ssthresh", "mss", "snd_wnd"))
-    srtt, _, rttvar = info.get("rtt", "").partition("/")
-    now, _, retransmitted = info.get("retrans", "").partition("/")
-    unacked, lost, sacked = (_whole(info[key]) if key in info else zero for key in ("unacked", "lost", "sacked"))
-    retrans = _whole(now) if now else zero
+    tokens = info.tokens
+    # What no token means: nothing, where the version of ss is one that would tell.
+    zero = None if _LATER_THAN_3_10.isdisjoint(tokens) else 0
+    # Only with a window a rate is printed, and only a window of 2 is left out.
+    cwnd = info.number("cwnd:", 2 if "send " in tokens else None)
+    ssthresh, mss, snd_wnd = info.number("ssthresh:"), info.number("mss:"), info.number("snd_wnd:")
+    srtt, _, rttvar = tokens.get("rtt:", "").partition("/")
+    now, _, retransmitted = tokens.get("retrans:", "").partition("/")
+    unacked, lost, sacked = info.number("unacked:", zero), info.number("lost:", zero), info.number("sacked:", zero)
+    retrans = scaled(now, 1) if now else zero
     flight = in_flight(unacked, sacked, lost, retrans)
-    cc = _algorithm(info.get("cc"))
-    if cc == "bbr":
-        phase = _bbr_phase(info.get("bbr"))
-    elif "backoff" in info:  # only a timeout backs off
+    if info.cc == "bbr":
+        phase = _bbr_phase(tokens.get("bbr:"))
+    elif "backoff:" in tokens:  # only a timeout backs off
         phase = "loss"
     else:
         phase = phase_by_window(cwnd, ssthresh, (lost, sacked, retrans), _SSTHRESH_PRINTED)
     return (
         cwnd,
         ssthresh,
-        _milliseconds(srtt),
-        _milliseconds(rttvar),
-        _milliseconds(info.get("minrtt")),
+        scaled(srtt, _MS_NS),
+        scaled(rttvar, _MS_NS),
+        scaled(tokens.get("minrtt:", ""), _MS_NS),
         flight * mss if flight is not None and mss else None,
         mss,
-        _whole(info.get("bytes_acked")),
+        info.number("bytes_acked:"),
         snd_wnd,
-        _whole(info.get("rcv_wnd")),
-        _rate(info.get("pacing_rate")),
-        _rate(info.get("delivery_rate")),
+        info.number("rcv_wnd:"),
+        _rate(tokens.get("pacing_rate ")),
+        _rate(tokens.get("delivery_rate ")),
         phase,
-        limited_by(flight, cwnd, unacked, mss, snd_wnd, app_limited="app_limited" in words),
-        cc,
+        limited_by(flight, cwnd, unacked, mss, snd_wnd, app_limited="app_limited" in info.flags),
+        info.cc,
         lost,
         sacked,
-        _whole(retransmitted) if retransmitted else zero,
-        _whole(info.get("delivered")),
+        scaled(retransmitted, 1) if retransmitted else zero,
+        info.number("delivered:"),
     )
 
 
-def _algorithm(word: str | None) -> str | None:
-    return word if word and word not in _FLAGS and re.fullmatch(r"[a-z][\w-]{0,15}", word) else None
+def _rate(text: str | None) -> int | None:
+    found = _RATE.match(text) if text else None
+    return scaled(found.group(1), _FACTORS[found.group(2)]) if found else None
 
 
 def _bbr_phase(block: str | None) -> str | None:

@@ -49,7 +49,7 @@ _PREFIX = re.compile(
     r"\[?(\d{9,19}(?:\.\d{1,9})?|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
     r"|(?:[A-Z][a-z]{2} [ \d]\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)\]?(?=\s)"
 )
-_SUFFIX = re.compile(r"\s(\d\d:\d\d:\d\d\.\d{1,9})\s*$")
+_SUFFIX = re.compile(r"\d\d:\d\d:\d\d\.\d{1,9}$")
 _WATCH = re.compile(r"Every [\d.,]+s: .*?: (?=\S+ .*\d\d:\d\d:\d\d)")
 #: Month names in the locales that people's loops ran in (English, German, French, Spanish, Italian), by three letters.
 _MONTHS = {
@@ -125,9 +125,11 @@ def split_suffix(text: str) -> tuple[Stamp, str] | None:
     >>> split_suffix("cubic cwnd:10 00:00:01.5")
     (Stamp(time=1500000000, missing='date', after=False, digits=1), 'cubic cwnd:10')
     """
-    found = _SUFFIX.search(text)
-    stamp = _from_time_of_day(found.group(1)) if found else None
-    return (stamp, text[: found.start()]) if found and stamp else None
+    before, _, last = text.rstrip().rpartition(" ")
+    if not _SUFFIX.match(last):
+        return None
+    stamp = _from_time_of_day(last)
+    return (stamp, before) if stamp else None
 
 
 def _from_epoch(found: re.Match[str], *, after: bool) -> Stamp | None:
