@@ -137,12 +137,13 @@ class Dataset:
         tables.definition(table)
         entries = self.manifest()["inputs"]
         chosen = entries if inputs is None else [name for name in inputs if name in entries]
-        return [
+        found = (
             self.path / table / file
             for name in chosen
             for stage in entries[name]["stages"].values()
             if (file := stage["files"].get(table))
-        ]
+        )
+        return list(dict.fromkeys(found))  # a later stage may have replaced a file: `flows`, with the vantage
 
     def scan(self, table: str, inputs: Iterable[str] | None = None) -> pl.LazyFrame:
         """A table as a lazy Polars frame; without rows where no input has any."""

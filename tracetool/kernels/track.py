@@ -42,14 +42,14 @@ NO_TRIGGER, FAST, RTO, TLP, UNKNOWN = range(5)
     FILLS_HOLE_IP_ID, FILLS_HOLE_TSVAL, FILLS_HOLE_TIME, BY_DSACK, BY_EIFEL, BY_ECHO, WAS_SACKED, WAS_ACKED,
     NO_REASON,
 ) = range(17)  # fmt: skip
-# Totals of a direction.
+# Totals of a direction; times in nanoseconds, squares in microseconds.
 (
     SAMPLES, FULL_SAMPLES, CUM_ACKED, AMBIGUOUS, POST_LOSS, TIMEOUTS, MOST_RETRANSMISSIONS, GAPS, GAP_MIN, GAP_MAX,
-    GAP_SUM, MIN_RTT, TOTALS,
-) = range(13)  # fmt: skip
+    GAP_SUM, GAP_SQUARES, MIN_RTT, UNIQUE, TOTALS,
+) = range(15)  # fmt: skip
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-MS = 1_000_000
+US, MS = 1_000, 1_000_000
 RTO_LEAST = 200 * MS  # Linux, TCP_RTO_MIN
 RTO_FIRST = 1000 * MS  # RFC 6298
 #: Reordering on a path is a matter of less; Wireshark takes the same where it has no RTT.
@@ -94,7 +94,8 @@ def track(
     kind, trigger, evidence, again, again_segments
         Out: what each packet's data is; payload bytes and wire segments in it that were sent before.
     missing_at, missing
-        Out: the first byte, and the number of bytes, that this packet showed to be sent but not captured.
+        Out: the first byte, and the number of bytes, that this packet showed to be sent but not captured: ``(n, 2)``,
+        of its own direction (it left a gap), and of the other (it acknowledged what was not seen).
     rtt, rtt_seq, rtt_full, rtt_ticks
         Out, for a packet that acknowledges: RTT by Karn's rule (-1 none), what it timed, whether a full segment, and
         the RTT by timestamps.
@@ -137,7 +138,7 @@ def _follow(
     ids = ids_up = 0
     last_id = -1
     newest = oldest = 0  # timestamps are ticks[oldest % TICKS .. newest % TICKS)
-    echoed = echo_end = 0  # the next of them that may be answered on its own, and until when
+    echoed = echoes = echo_end = 0  # which of them may yet be answered one by one, and until when
     sent_again = 0  # retransmissions are recent[.. sent_again % RECENT)
     old_left0 = old_right0 = old_left1 = old_right1 = old_left2 = old_right2 = -1  # SACK blocks known
     for i in range(first, last):
@@ -183,9 +184,10 @@ def _follow(
                 tail = append(rows, tail, nxt, start, now, 0, i)
                 nxt = start
             kind[i] = NEW
+            seen_before = 0
             if start < nxt:
                 below = min(end, nxt)
-                seen_before = holes = last_packet = 0
+                holes = last_packet = 0
                 was_sacked = was_sent = False
                 floor = rows[head, START] if head < tail else nxt
                 if start < floor:
@@ -218,6 +220,7 @@ def _follow(
                             total[GAP_MIN] = gap if total[GAPS] == 0 else min(total[GAP_MIN], gap)
                             total[GAP_MAX] = max(total[GAP_MAX], gap)
                             total[GAP_SUM] += gap
+                            total[GAP_SQUARES] += (gap // US) ** 2
                             total[GAPS] += 1
                         was_sent = True
                         rows[index, COUNT] += 1
@@ -247,7 +250,7 @@ def _follow(
                 elif holes == 0 and start >= late_at and end <= late_end and now - late_time <= QUEUES:
                     kind[i] = OUT_OF_ORDER  # the capture shows the ACK before the data
                     evidence[i] = FILLS_HOLE_TIME
-                    missing[late_packet] -= min(missing[late_packet], end - start)
+                    missing[late_packet, 1] -= min(missing[late_packet, 1], end - start)
                     seen_before = 0
                 if kind[i] != OUT_OF_ORDER:
                     old = holes + seen_before
@@ -296,6 +299,7 @@ def _follow(
                     recent[sent_again % RECENT, 2] = i
                     recent[sent_again % RECENT, 3] = now
                     sent_again += 1
+            total[UNIQUE] += size - min(seen_before, size)
             if end > nxt:
                 if una >= nxt:  # nothing was in flight
                     timer = now
@@ -327,7 +331,7 @@ def _follow(
         head, tail = make_room(rows, head, tail)
         if edge > nxt:
             if edge > probe_end:
-                missing_at[i], missing[i] = nxt, edge - nxt
+                missing_at[i, 1], missing[i, 1] = nxt, edge - nxt
                 late_at, late_end, late_time, late_packet = nxt, edge, now, i
             nxt = edge
         low, high = sack_at[i], sack_at[i + 1]
@@ -353,9 +357,10 @@ def _follow(
             while head < tail and rows[head, START] < edge:
                 if rows[head, COUNT] == 0 and not rows[head, SACKED]:
                     packet = rows[head, PACKET]
-                    if missing[packet] == 0:
-                        missing_at[packet] = rows[head, START]
-                    missing[packet] += min(edge, rows[head, END]) - rows[head, START]
+                    column = 0 if way[packet] == side else 1
+                    if missing[packet, column] == 0:
+                        missing_at[packet, column] = rows[head, START]
+                    missing[packet, column] += min(edge, rows[head, END]) - rows[head, START]
                 elif rows[head, COUNT] > 1:
                     if lowest:
                         lowest_at, latest_low = rows[head, START], rows[head, AGAIN]
@@ -396,8 +401,8 @@ def _follow(
                 # nothing else is under way: what was sent again after the lowest, and is acknowledged with it, may yet
                 # be answered on its own
                 echo_end = now + 2 * (srtt + behind)
-                echoed = max(sent_again - RECENT, 0)
-                while echoed < sent_again and (recent[echoed % RECENT, 0] <= lowest_at or recent[echoed % RECENT, 3] < latest_low):
+                echoed, echoes = max(sent_again - RECENT, 0), sent_again
+                while echoed < echoes and (recent[echoed % RECENT, 0] <= lowest_at or recent[echoed % RECENT, 3] < latest_low):
                     echoed += 1
             una = edge
             timer = now
@@ -411,7 +416,7 @@ def _follow(
         elif edge == una and payload[i] == 0 and same_window and flags[i] & (SYN | FIN) == 0:
             if una < nxt:
                 duplicates += 1
-            if echoed < sent_again and now < echo_end:
+            if echoed < echoes and now < echo_end:
                 # without SACK, too, each copy that was not needed is answered at once (RFC 9293): in order of arrival
                 packet = recent[echoed % RECENT, 2]
                 if kind[packet] == RETRANSMISSION:
@@ -444,9 +449,10 @@ def _follow(
                     packet = rows[index, PACKET]
                     if rows[index, COUNT] == 0:
                         rows[index, COUNT] = -1
-                        if missing[packet] == 0:
-                            missing_at[packet] = rows[index, START]
-                        missing[packet] += rows[index, END] - rows[index, START]
+                        column = 0 if way[packet] == side else 1
+                        if missing[packet, column] == 0:
+                            missing_at[packet, column] = rows[index, START]
+                        missing[packet, column] += rows[index, END] - rows[index, START]
                 index += 1
         if high - low >= 2:
             sacked_to = max(sacked_to, sacks[low + 1])

@@ -1,0 +1,81 @@
+"""Where in a flow's round trip the capture stands: the time from a packet to its echo, on either side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracetool.kernels._jit import kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Bytes = npt.NDArray[np.uint8]
+
+SYN, RST, ACK = 2, 4, 16
+HALF = 1 << 31
+
+
+@kernel
+def find_echoes(
+    bounds: Ints, time: Ints, way: Bytes, flags: Ints, tsval: Ints, tsecr: Ints, skip: Bytes, ticks: Ints, echo: Ints,
+    handshake: Ints,
+) -> None:  # fmt: skip
+    """Find the shortest time from a packet of each side to the other side's answer, at the place of the capture.
+
+    Answers are known by the handshake (SYN, SYN-ACK, first ACK) and by timestamps: the first packet that bears a
+    TSval, and the first of the other side that echoes it (Veal, Li and Lowenthal, PAM 2005; Nichols' pping).
+
+    Parameters
+    ----------
+    bounds, time, way, flags, tsval, tsecr
+        Packets of whole flows, as `kernels.track.track` takes them.
+    skip
+        1 for packets to leave out.
+    ticks
+        Room for timestamps, ``(n, 2)``.
+    echo
+        Out: ``(flows, 2)``, nanoseconds from a packet of side a, and of side b, to its echo; -1 unknown.
+    handshake
+        Out: the same of the SYN or SYN-ACK alone, where it was sent once.
+    """
+    size = len(ticks)
+    for flow in range(len(bounds) - 1):
+        for side in range(2):
+            oldest = newest = 0
+            syn = -1
+            syns = 0
+            best = -1
+            for i in range(bounds[flow], bounds[flow + 1]):
+                if skip[i] or flags[i] & RST:
+                    continue
+                if way[i] == side:
+                    if flags[i] & SYN:
+                        syn = time[i]
+                        syns += 1
+                    if tsval[i] >= 0 and (
+                        newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % size, 0]) & 0xFFFFFFFF) < HALF
+                    ):
+                        ticks[newest % size, 0] = tsval[i]
+                        ticks[newest % size, 1] = time[i]
+                        newest += 1
+                        oldest = max(oldest, newest - size)
+                    continue
+                if flags[i] & ACK == 0:
+                    continue
+                gap = -1
+                if syn >= 0:
+                    if syns == 1:
+                        gap = time[i] - syn
+                        handshake[flow, side] = gap
+                    syn = -1
+                if tsecr[i] > 0 and newest > oldest:
+                    while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % size, 0]) & 0xFFFFFFFF) < HALF:
+                        oldest += 1
+                    if oldest < newest and ticks[oldest % size, 0] == tsecr[i]:
+                        gap = time[i] - ticks[oldest % size, 1]
+                        oldest += 1
+                if gap >= 0:
+                    best = gap if best < 0 else min(best, gap)
+            echo[flow, side] = best

@@ -1,0 +1,50 @@
+"""What the senders were doing: tables of facts in, inferred tables out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracetool.dataset import Dataset
+    from tracetool.reconstruct.driver import Progress
+
+__all__ = ["reconstruct"]
+
+
+def reconstruct(
+    dataset: Dataset | str | Path, *, flow: int | None = None, force: bool = False, progress: Progress | None = None
+) -> Dataset:
+    """Infer what the senders of every flow in a dataset were doing; inputs that this version has done are skipped.
+
+    Parameters
+    ----------
+    dataset
+        A dataset, or its folder.
+    flow
+        Only this flow of each input.
+    force
+        Do again what is done already.
+    progress
+        Told how far it is.
+
+    Returns
+    -------
+    Dataset
+        The same, with the tables samples, rtts, events, recoveries, slow_starts and flow_stats.
+
+    Raises
+    ------
+    DatasetError
+        If there is no dataset, or a table in it cannot be read.
+    DatasetWriteError
+        If it cannot be written.
+
+    Examples
+    --------
+    >>> reconstruct("runs/today").read("slow_starts")  # doctest: +SKIP
+    """
+    from tracetool.reconstruct import driver
+
+    return driver.reconstruct(dataset, flow=flow, force=force, progress=progress)

@@ -1,0 +1,188 @@
+"""Reads the packets of each input flow by flow, runs what is to be known of them, and writes the inferred tables.
+
+Batches of whole flows are worked on in threads (the kernels need no GIL) and written in the order in which they were
+read, so that a repeated run gives the same files.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from tracetool import tables
+from tracetool._version import __version__
+from tracetool.dataset import Dataset
+from tracetool.reconstruct.batch import DIRECTIONS, Batch, batch_of
+from tracetool.reconstruct.events import events
+from tracetool.reconstruct.flow import flow_facts
+from tracetool.reconstruct.logs import from_samples
+from tracetool.reconstruct.rtts import rtts
+from tracetool.reconstruct.stats import flow_stats
+from tracetool.reconstruct.tracking import Tracked, tracked
+from tracetool.reconstruct.vantage import vantage
+from tracetool.reconstruct.whole_flows import whole_flows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from tracetool.dataset import InputWriter
+
+STAGE = "reconstruct"
+INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
+
+
+class Progress(Protocol):
+    """Told how far the reconstruction of an input is."""
+
+    def __call__(self, source: str, done: int, total: int | None) -> None:
+        """Take note; counted in packets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What is known of the flows of one batch: tables by name, without the column `input`."""
+
+    flows: list[int]
+    packets: int
+    tables: dict[str, pl.DataFrame]
+    places: list[str]
+
+
+def reconstruct(
+    dataset: Dataset | str | Path, *, flow: int | None = None, force: bool = False, progress: Progress | None = None
+) -> Dataset:
+    """See `tracetool.reconstruct.reconstruct`."""
+    opened = dataset if isinstance(dataset, Dataset) else Dataset.open(dataset)
+    for name, entry in opened.manifest()["inputs"].items():
+        done = entry["stages"].get(STAGE, {})
+        same = done.get("version") == __version__ and entry.get("only_flow") in {None, flow}
+        if force or not same:
+            with opened.writer(name, STAGE) as writer:
+                if entry["stages"]["ingest"]["files"].get("packets"):
+                    _from_packets(opened, name, flow, writer, progress)
+                else:
+                    _from_log(opened, name, writer)
+                writer.commit(**({"only_flow": flow} if flow is not None or "only_flow" in entry else {}))
+    return opened
+
+
+def _from_packets(
+    dataset: Dataset, name: str, only: int | None, writer: InputWriter, progress: Progress | None
+) -> None:
+    for table in INFERRED:  # all of them, even without rows
+        writer.write(table, tables.empty(table))
+    flows = dataset.read("flows", [name]).sort("flow")
+    if flows.height:
+        rows = flows.to_dicts()
+        places: list[str | None] = flows["vantage"].to_list()
+        counts = flows.select(pl.sum_horizontal("packets_a2b", "packets_b2a")).to_series().to_numpy().astype(np.int64)
+        if only is not None:
+            counts[np.arange(len(counts)) != only] = 0
+        done, total = 0, int(counts.sum())
+        for result in _results(dataset, name, rows, counts):
+            for table, frame in result.tables.items():
+                writer.write(table, _named(table, frame, name))
+            for flow, place in zip(result.flows, result.places, strict=True):
+                places[flow] = place
+            done += result.packets
+            if progress is not None:
+                progress(name, done, total)
+        flows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String))
+    writer.write("flows", flows.to_arrow())
+
+
+def _results(
+    dataset: Dataset, name: str, rows: list[dict[str, Any]], counts: npt.NDArray[np.int64]
+) -> Iterator[Results]:
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        under_way: deque[Any] = deque()
+        for path in dataset.files("packets", [name]):
+            for _, packets in whole_flows(path, counts, parts=workers):
+                under_way.append(pool.submit(_work, packets, rows))
+                del packets
+                if len(under_way) > workers:
+                    yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def _work(packets: pa.Table, flows: list[dict[str, Any]]) -> Results:
+    """All that is to be known of one batch of flows."""
+    batch = batch_of(packets)
+    del packets
+    rows = [flows[flow] for flow in batch.flows.tolist()]
+    tcp = np.array([row["protocol"] == "tcp" for row in rows])
+    sack = np.array([row["sack_permitted"] is not False for row in rows])
+    found = tracked(batch, tcp, sack)
+    payload = np.zeros((len(rows), 2), np.int64)
+    np.add.at(payload, (batch.flow, batch.way), batch.payload)
+    places = vantage(found.echo, payload)
+    rows = [{**row, "vantage": place} for row, place in zip(rows, places, strict=True)]
+    parts: dict[str, list[pl.DataFrame]] = {"samples": [], "recoveries": [], "slow_starts": []}
+    named: list[dict[str, Any]] = []
+    for index, row in enumerate(rows):
+        for way, direction in enumerate(DIRECTIONS):
+            if tcp[index] and payload[index, way] > 0:
+                _infer_into(parts, named, batch, found, index, way, direction, row)
+    stats = flow_stats(batch, found, rows, places)
+    if named:
+        kinds = {"flow": pl.Int32, "direction": stats.schema["direction"], "cc": pl.String, "cc_confidence": pl.Float64}
+        stats = stats.join(pl.DataFrame(named, schema=kinds), ["flow", "direction"], how="left")
+    made = {table: pl.concat(frames) for table, frames in parts.items() if frames}
+    made |= {"rtts": rtts(batch, found), "events": events(batch, found), "flow_stats": stats}
+    return Results(batch.flows.tolist(), len(batch), made, places)
+
+
+def _infer_into(
+    parts: dict[str, list[pl.DataFrame]],
+    named: list[dict[str, Any]],
+    batch: Batch,
+    found: Tracked,
+    index: int,
+    way: int,
+    direction: str,
+    row: dict[str, Any],
+) -> None:
+    packets = batch.packets(index, way, ~found.copy)
+    syn_seen = bool(((packets.flags & 2 != 0) & packets.outbound).any())
+    try:
+        from tracetool.reconstruct.sender import infer  # noqa: PLC0415
+    except ImportError:
+        return
+    inferred = infer(packets, flow_facts(row, direction, syn_seen=syn_seen))
+    flow = int(batch.flows[index])
+    key = [pl.lit(flow, pl.Int32).alias("flow"), pl.lit(direction).alias("direction")]
+    parts["samples"].append(inferred.samples.with_columns(*key, pl.lit("inferred").alias("origin")))
+    parts["recoveries"].append(inferred.recoveries.with_columns(*key))
+    parts["slow_starts"].append(inferred.slow_starts.with_columns(*key))
+    named.append(
+        {"flow": flow, "direction": direction, "cc": inferred.cc, "cc_confidence": inferred.cc_confidence}
+    )
+
+
+def _named(table: str, frame: pl.DataFrame, name: str) -> pa.Table:
+    """A table's rows with the name of their input, ready to be written."""
+    known = [column for column in tables.columns(table) if column in frame.columns]
+    return frame.select(known).with_columns(input=pl.lit(name)).to_arrow()
+
+
+def _from_log(dataset: Dataset, name: str, writer: InputWriter) -> None:
+    """Slow starts and recoveries from the kernel's own samples; what a log cannot show has no rows."""
+    present = dataset.manifest()["inputs"][name]["stages"]["ingest"]["files"]
+    for table in INFERRED:
+        if table not in present:
+            writer.write(table, tables.empty(table))
+    if "slow_starts" not in present:
+        for table, frame in from_samples(dataset, name).items():
+            writer.write(table, _named(table, frame, name))

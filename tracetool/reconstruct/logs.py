@@ -1,0 +1,240 @@
+"""Slow starts and recoveries as a kernel log shows them, from the sender's own samples.
+
+A log of every ACK (tcp_probe) shows when ssthresh was set and the state of congestion control; a log of polls (ss)
+shows it as closely as it was polled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from tracetool import tables
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tracetool.dataset import Dataset
+
+    Floats = npt.NDArray[np.float64]
+
+#: CUBIC's HyStart leaves by delay when the round trip grew by an eighth of the least one, within these bounds.
+DELAY_SHARE, DELAY_LEAST_NS, DELAY_MOST_NS = 8, 4_000_000, 16_000_000
+#: A window that falls to less than this share of itself was reduced; growth never takes back so much.
+FALL = 0.95
+LOSS_WINDOW = 2  # RFC 5681: one segment after a timeout; a poll may be a little late
+#: Round trips after an exit over which the rate of delivery is taken.
+RATE_ROUNDS = 8
+TOO_EARLY, OVERSHOOT = 0.5, 1.5
+BITS, SECOND = 8, 1_000_000_000
+STATES = {"recovery": "fast", "loss": "rto", "cwr": "cwr"}
+
+
+def from_samples(dataset: Dataset, name: str) -> dict[str, pl.DataFrame]:
+    """Tables `slow_starts` and `recoveries` of one log.
+
+    Parameters
+    ----------
+    dataset
+        Where its `samples` are.
+    name
+        The input.
+
+    Returns
+    -------
+    dict
+        Frames by table name, without the column `input`; empty without samples of a window.
+
+    Examples
+    --------
+    >>> from_samples(dataset, "tcp_probe")["slow_starts"]["exit_cause"].to_list()  # doctest: +SKIP
+    ['hystart_train']
+    """
+    samples = dataset.read("samples", [name]).filter(pl.col("cwnd_segments").is_not_null())
+    starts: list[dict[str, Any]] = []
+    recoveries: list[dict[str, Any]] = []
+    for (flow, direction, _), rows in samples.group_by("flow", "direction", "origin", maintain_order=True):
+        key = {"flow": flow, "direction": direction}
+        sender = _Sender(rows.sort("time", maintain_order=True))
+        spans = sender.recoveries()
+        recoveries += [{**key, **row} for row in spans]
+        starts += [{**key, "episode": n, **row} for n, row in enumerate(sender.slow_starts(spans))]
+    return {"slow_starts": _frame("slow_starts", starts), "recoveries": _frame("recoveries", recoveries)}
+
+
+def _frame(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    frame = pl.from_arrow(tables.from_rows(table, [{"input": "", **row} for row in rows]))
+    assert isinstance(frame, pl.DataFrame)
+    return frame.drop("input")
+
+
+class _Sender:
+    """The samples of one sender as arrays; NaN is unknown."""
+
+    def __init__(self, rows: pl.DataFrame) -> None:
+        def floats(column: str) -> Floats:
+            return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+        self.time = rows["time"].to_physical().to_numpy().astype(np.int64)
+        self.cwnd = floats("cwnd_segments")
+        self.ssthresh = floats("ssthresh_segments")
+        self.srtt = floats("srtt_ns")
+        self.least_rtt = np.fmin.accumulate(np.fmin(self.srtt, floats("min_rtt_ns")))
+        self.una, self.nxt, self.mss = floats("snd_una"), floats("snd_nxt"), floats("mss_bytes")
+        self.state = rows["ca_state"].to_list()
+        self.told = rows["ca_state"].null_count() < rows.height
+
+    def recoveries(self) -> list[dict[str, Any]]:
+        """By the state where the log has it, else by a window that fell."""
+        return self._by_state() if self.told else self._by_fall()
+
+    def _by_state(self) -> list[dict[str, Any]]:
+        found = []
+        kinds = [STATES.get(state or "") for state in self.state]
+        changes = [i for i in range(len(kinds)) if i == 0 or kinds[i] != kinds[i - 1]]
+        for first, after in zip(changes, [*changes[1:], len(kinds)], strict=True):
+            if kinds[first] is not None:
+                found.append(self._recovery(first, after, str(kinds[first])))
+        return found
+
+    def _by_fall(self) -> list[dict[str, Any]]:
+        falls = np.flatnonzero(self.cwnd[1:] < FALL * self.cwnd[:-1]) + 1
+        found = []
+        for first in falls.tolist():
+            if found and np.isfinite(self.srtt[first]) and self.time[first] - found[-1]["start"] < self.srtt[first]:
+                continue  # the same reduction, still under way
+            kind = "rto" if self.cwnd[first] <= LOSS_WINDOW else "fast"
+            later = np.flatnonzero(self.cwnd[first:] >= self.ssthresh[first])
+            found.append(self._recovery(first, first + int(later[0]) if len(later) else len(self.cwnd), kind))
+        return found
+
+    def _recovery(self, first: int, after: int, kind: str) -> dict[str, Any]:
+        before = self.cwnd[max(first - 1, 0)]
+        inside = self.ssthresh[first : max(after, first + 1)]
+        ssthresh = inside[np.isfinite(inside)][-1] if np.isfinite(inside).any() else float("nan")
+        ended = after < len(self.cwnd)
+        return {
+            "start": int(self.time[first]),
+            "end": int(self.time[after]) if ended else None,
+            "kind": kind,
+            "cwnd_before_segments": _whole(before),
+            "ssthresh_after_segments": _whole(ssthresh),
+            "beta": _number(ssthresh / before) if before > 0 else None,
+            "undone": bool(self.cwnd[after] >= before) if ended and np.isfinite(before) else None,
+        }
+
+    def slow_starts(self, recoveries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Begin at the first sample and after each timeout; end when ssthresh is set, or reached."""
+        if not len(self.time):
+            return []
+        unset = ~np.isfinite(self.ssthresh)
+        episodes = []
+        if unset[0] or self.cwnd[0] < self.ssthresh[0]:
+            episodes.append((0, "start"))
+        starts = [row["start"] for row in recoveries if row["kind"] == "rto"]
+        episodes += [(int(np.searchsorted(self.time, start)), "rto") for start in starts]
+        return [self._slow_start(first, kind, recoveries) for first, kind in episodes]
+
+    def _slow_start(self, first: int, kind: str, recoveries: list[dict[str, Any]]) -> dict[str, Any]:
+        rest = slice(first, None)
+        if kind == "start" and not np.isfinite(self.ssthresh[first]):
+            over = np.isfinite(self.ssthresh[rest])
+        else:
+            over = self.cwnd[rest] >= self.ssthresh[rest]
+            over[:1] = False
+        at = first + int(np.argmax(over)) if over.any() else None
+        last = at if at is not None else len(self.time) - 1
+        cause, evidence = self._cause(first, at, kind, recoveries)
+        segment = self._segment()
+        bdp = self._bdp(last, segment) if at is not None else None
+        cwnd = self.cwnd[max(last - 1, first)] if cause in {"loss", "rto", "ecn"} else self.cwnd[last]
+        ratio = cwnd / bdp if bdp and np.isfinite(cwnd) else None
+        return {
+            "start": int(self.time[first]),
+            "end": int(self.time[at]) if at is not None else None,
+            "exit_cause": cause,
+            "cwnd_exit_segments": _whole(cwnd) if at is not None else None,
+            "ssthresh_segments": _whole(self.ssthresh[last]),
+            "rounds": self._rounds(first, last),
+            "min_rtt_ns": _whole(self.least_rtt[last]),
+            "rtt_exit_ns": _whole(self.srtt[last]) if at is not None else None,
+            "bdp_segments": bdp,
+            "exit_to_bdp": ratio,
+            "verdict": _verdict(ratio, left=at is not None),
+            "confidence": {"hystart_train": 0.8, "hystart_delay": 0.8, None: None}.get(cause, 1.0),
+            "kind": kind,
+            "evidence": evidence,
+        }
+
+    def _cause(
+        self, first: int, at: int | None, kind: str, recoveries: list[dict[str, Any]]
+    ) -> tuple[str | None, str]:
+        if at is None:
+            return "none", "ssthresh was not set" if kind == "start" else "cwnd stayed below ssthresh"
+        slack = int(self.srtt[at]) if np.isfinite(self.srtt[at]) else 0
+        # the state is logged when an ACK was processed, samples before: the window may not have fallen yet
+        near = [row for row in recoveries if self.time[first] < row["start"] <= self.time[at] + slack
+                and (row["end"] is None or row["end"] >= self.time[at] - slack)]  # fmt: skip
+        if near:
+            cause = {"fast": "loss", "rto": "rto", "cwr": "ecn"}[near[0]["kind"]]
+            return cause, f"ssthresh was set as the sender entered {near[0]['kind']} recovery"
+        if kind == "rto":
+            return None, "cwnd reached ssthresh"
+        grown = self.srtt[at] - self.least_rtt[at]
+        limit = min(max(self.least_rtt[at] / DELAY_SHARE, DELAY_LEAST_NS), DELAY_MOST_NS)
+        if not np.isfinite(grown):
+            return None, "ssthresh was set without a reduction; no RTT in the log"
+        cause = "hystart_delay" if grown >= limit / 2 else "hystart_train"  # srtt follows the RTT by half or less
+        return cause, f"ssthresh was set without a reduction, srtt {grown / 1e6:.1f} ms above the least"
+
+    def _segment(self) -> float:
+        """Bytes of a full segment: as logged, else the commonest step of snd_una by one segment."""
+        known = self.mss[np.isfinite(self.mss)]
+        if len(known):
+            return float(np.median(known))
+        steps = np.diff(self.una[np.isfinite(self.una)])
+        steps = steps[(steps > 0) & (steps < 1 << 16)].astype(np.int64)
+        if not len(steps):
+            return float("nan")
+        values, counts = np.unique(steps, return_counts=True)
+        common = values[counts * 4 >= counts.max()]
+        return float(common.min())
+
+    def _bdp(self, last: int, segment: float) -> float | None:
+        """Rate of delivery over the round trips after the exit, by the least round trip."""
+        if not (np.isfinite(self.srtt[last]) and np.isfinite(segment) and segment > 0):
+            return None
+        after = int(np.searchsorted(self.time, self.time[last] + int(RATE_ROUNDS * self.srtt[last])))
+        end = min(after, len(self.time) - 1)
+        span, sent = self.time[end] - self.time[last], self.una[end] - self.una[last]
+        if span < 2 * self.srtt[last] or not sent > 0:
+            return None
+        return _number(sent / span * self.least_rtt[end] / segment)
+
+    def _rounds(self, first: int, last: int) -> int | None:
+        """Round trips: each ends when what was sent at its begin is acknowledged."""
+        if not np.isfinite(self.una).all() or not np.isfinite(self.nxt).all():
+            return None
+        rounds, at = 0, first
+        while at < last:
+            at += max(1, int(np.searchsorted(self.una[at:], self.nxt[at])))
+            rounds += 1
+        return rounds
+
+
+def _verdict(ratio: float | None, *, left: bool) -> str | None:
+    if not left:
+        return "no_exit"
+    if ratio is None:
+        return None
+    return "too_early" if ratio < TOO_EARLY else "overshoot" if ratio > OVERSHOOT else "reasonable"
+
+
+def _whole(value: float) -> int | None:
+    return round(float(value)) if np.isfinite(value) else None
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
