@@ -31,14 +31,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ingest")(ingest.command)
-app.command("reconstruct")(reconstruct.command)
-app.command("flows")(flows.command)
-app.command("slow-starts")(slow_starts.command)
+app.command("ingest", short_help="Read captures and kernel logs into a dataset.")(ingest.command)
+app.command("reconstruct", short_help="Infer what the senders of a dataset were doing.")(reconstruct.command)
+app.command("flows", short_help="List the flows: who, how much, how fast.")(flows.command)
+app.command("slow-starts", short_help="List slow starts, and why each ended.")(slow_starts.command)
+app.command("compare", short_help="Hold the inference against the kernel's word.")(compare.command)
 plot.register(app)
-app.command("compare")(compare.command)
-app.command("export")(export.command)
-app.command("schema")(schema.command)
+app.command("export", short_help="Print or write one table.")(export.command)
+app.command("schema", short_help="Say what tables and columns mean.")(schema.command)
 
 
 def _version(value: bool) -> None:

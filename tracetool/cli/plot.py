@@ -27,7 +27,8 @@ TO_HELP = "Format on standard output or of the file: ascii, unicode, html, svg, 
 def register(app: typer.Typer) -> None:
     """Add the command of every chart."""
     for name, chart in CHARTS.items():
-        app.command(f"plot-{name}", help=f"Draw {chart.summary}.")(_command(name))
+        short = f"Draw {chart.summary.split(',')[0].split(':')[0]}."
+        app.command(f"plot-{name}", help=f"Draw {chart.summary}.", short_help=short)(_command(name))
 
 
 def _command(chart: str) -> Callable[..., None]:
