@@ -89,7 +89,7 @@ def log_ticks(low: float, high: float, count: int) -> list[float]:
     return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
 
 
-def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0) -> Scale:
+def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0, margin: float = 0.0) -> Scale:
     """Return the range of `axis` over the data, its fixed ends kept.
 
     Parameters
@@ -98,6 +98,8 @@ def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0) -> Scal
         All values that must be seen; what is not finite (or, on a log scale, not positive) is left out.
     nice
         If positive, widen free ends to the next of about this many round ticks.
+    margin
+        With `nice`: share of a linear range that at least stays free above the highest value.
     """
     values = np.concatenate([np.asarray(array, np.float64).ravel() for array in arrays]) if arrays else np.empty(0)
     log = axis.scale == "log"
@@ -117,7 +119,8 @@ def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0) -> Scal
         )
     else:
         step = step_for(ceiling - floor, nice)
-        step_low, step_high = math.floor(floor / step + 1e-9) * step, math.ceil(ceiling / step - 1e-9) * step
+        top = ceiling + margin * (ceiling - floor)
+        step_low, step_high = math.floor(floor / step + 1e-9) * step, math.ceil(top / step - 1e-9) * step
     return Scale(step_low if low is None else low, step_high if high is None else high, log)
 
 

@@ -27,6 +27,8 @@ DEFAULT_WIDTH, SINGLE_HEIGHT, PANEL_HEIGHT = 760, 300, 190
 INK, GRID = "#222222", "#DDDDDD"
 TICK_PIXELS = 85
 """Room for a tick on the x axis with its label."""
+MARGIN = 0.02
+"""Share of the height that stays free above the highest value, so that its mark is seen whole."""
 
 
 def to_chart(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None) -> alt.Chart:
@@ -104,7 +106,7 @@ def _panel(figure: Figure, index: int, width: int, height: int, *, interactive: 
     panel = figure.panels[index]
     x = _x_encoding(figure, panel, width, last=index + 1 == len(figure.panels))
     y = {"field": "y", "type": "quantitative", "title": printable(panel.y.title)}
-    y |= _scale(panel.y, figure.y_values(panel), nice=8)
+    y |= _scale(panel.y, figure.y_values(panel), nice=8, ticks=max(3, height // 34))
     layers = Canvas(figure, panel, x, y, width, height, f"pick_{index}" if interactive else "").layers()
     layers = layers or [{"data": {"values": []}, "mark": "point", "encoding": {"x": x, "y": y}}]
     body: Spec = {"width": width, "height": height, "layer": [{"name": f"panel_{index}", **layers[0]}, *layers[1:]]}
@@ -117,16 +119,18 @@ def _x_encoding(figure: Figure, panel: Panel, width: int, *, last: bool) -> Spec
     """Return the x axis; panels that share it show its title once, below the last of them."""
     axis = figure.x_axis(panel)
     named = last or panel.x is not None or figure.panels[-1].x is not None
-    look = {"labelFlush": False, "tickCount": max(3, width // TICK_PIXELS)}
     title = printable(axis.title) if named else None
-    scale = _scale(axis, figure.x_values(panel), nice=0)
-    return {"field": "x", "type": "quantitative", "title": title, "axis": look, **scale}
+    scale = _scale(axis, figure.x_values(panel), nice=0, ticks=max(3, width // TICK_PIXELS))
+    return {"field": "x", "type": "quantitative", "title": title, **scale}
 
 
-def _scale(axis: Axis, arrays: list[FloatArray], *, nice: int) -> Spec:
-    scale = scale_of(axis, arrays, nice=nice)
-    kind = {"type": "log"} if scale.log else {}
-    return {"scale": {**kind, "domain": [scale.low, scale.high], "nice": False, "zero": False}}
+def _scale(axis: Axis, arrays: list[FloatArray], *, nice: int, ticks: int) -> Spec:
+    """Return the scale and its ticks: those of linear axes follow a zoom, those of logarithmic ones are 1, 2, 5, 10."""
+    scale = scale_of(axis, arrays, nice=nice, margin=MARGIN if nice else 0.0)
+    shape: Spec = {"domain": [scale.low, scale.high], "nice": False, "zero": False}
+    if scale.log:
+        return {"scale": {"type": "log", **shape}, "axis": {"labelFlush": False, "values": scale.ticks(ticks)}}
+    return {"scale": shape, "axis": {"labelFlush": False, "tickCount": ticks}}
 
 
 def _legends_overflow(figure: Figure, width: int) -> bool:
@@ -147,7 +151,7 @@ def _config(*, stacked: bool) -> Spec:
         "legend": {
             "labelColor": INK,
             "labelFontSize": 11,
-            "symbolSize": 120,
+            "symbolSize": 90,
             "rowPadding": 2,
             "columnPadding": 14,
             "offset": 6,

@@ -95,12 +95,12 @@ class Canvas:
         clouds = {part.name for part in self.panel.series if part.kind == "points"}
         kinds = [name for name in styles if name not in clouds]
         shapes = ["circle" if name in clouds else SHAPES[kinds.index(name) % len(SHAPES)] for name in styles]
-        legend = self._legend(list(styles), symbolStrokeWidth=1.6, symbolSize=70)
+        legend = self._legend(list(styles), symbolStrokeWidth=1.6)
         return _nominal([printable(name) for name in styles], shapes, legend)
 
     def _color(self) -> Spec:
         styles = self._symbols()
-        legend = self._legend(list(styles), symbolStrokeWidth=1.6, symbolSize=70)
+        legend = self._legend(list(styles), symbolStrokeWidth=1.6)
         return _nominal(
             [printable(name) for name in styles], [_paint(style.color) for style in styles.values()], legend
         )
