@@ -12,18 +12,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.bbr import bbr_react, bbr_start, bbr_timeout, bbr_undo, start_probe_bw
 from tracetool.kernels.cubic import cubic_idle, cubic_reset, cubic_ssthresh, cubic_update
-from tracetool.kernels.hystart import hystart_reset, hystart_update
+from tracetool.kernels.hystart import FOREVER, hystart_reset, hystart_update
 from tracetool.kernels.replay_columns import (
     ADVANCED,
     CA_RTT,
     CWR_STATE,
+    DELIVERED_BEFORE,
     ECHO,
+    FIRST_SEND,
     FLAGS,
     IDLE,
     KIND,
     LAST_SEND,
     MAY_RAISE,
+    MIN_RTT_BEFORE,
     NEWLY_DELIVERED,
     NEWLY_LOST,
     NXT,
@@ -56,6 +60,10 @@ from tracetool.kernels.replay_columns import (
     UNA,
 )
 from tracetool.kernels.window_columns import (
+    BBR,
+    BBR_CYCLE,
+    BBR_MODE,
+    BBR_RATE,
     CC,
     CNT,
     COUNT,
@@ -80,8 +88,13 @@ from tracetool.kernels.window_columns import (
     MSS,
     PRIOR_CWND,
     PRIOR_SSTHRESH,
+    PROBE_BW,
     PRR_DELIVERED,
     PRR_OUT,
+    ROUND_EVENTS,
+    ROUND_RTT,
+    ROUND_SENDS,
+    ROUND_START,
     SLACK,
     SLACK_SEQ,
     SSTHRESH,
@@ -94,8 +107,11 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 #: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
-OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER = 0, 1, 2, 3, 4, 5
-OUT_WIDTH = 6
+OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
+OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED = 7, 8, 9, 10, 11, 12
+OUT_WIDTH = 13
+BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
+INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
 
 
@@ -224,6 +240,14 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
     """Do to the window what an event does to it, up to where new data would be sent."""
     now = e[TIME]
     ops = e[OPS]
+    if h[CC] == BBR:
+        if ops & (OP_UNDO | OP_UNDO_LATE):
+            bbr_undo(w)
+        if e[KIND] == ON_RTO:
+            bbr_timeout(w, e[PIPE])
+        elif e[KIND] == ON_ACK:
+            bbr_react(w, h, e)
+        return
     if e[KIND] == ON_RTO:
         if ops & OP_RTO_REDUCE:
             w[PRIOR_SSTHRESH] = current_ssthresh(w, e[STATE_BEFORE])
@@ -271,34 +295,58 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
 
 
 @kernel
+def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
+    """Count how far the sends after an event stray from the hypothesis.
+
+    Over each round trip the smallest unused part of the window counts, unless the receiver's window or the application
+    held the sender back (then few ACKs are followed by sends). Of BBR, which does not fill its window, counts what is
+    sent faster than it paces.
+    """
+    w[FIT_GROUPS] += 1
+    if e[UNA] >= w[SLACK_SEQ]:
+        if 0 < w[SLACK] < INFINITE and 2 * w[ROUND_SENDS] >= w[ROUND_EVENTS]:
+            w[FIT_LOWERED] += 1
+            w[FIT_DEFICIT] += w[SLACK]
+        w[SLACK] = INFINITE
+        w[SLACK_SEQ] = e[NXT]
+        w[ROUND_SENDS] = 0
+        w[ROUND_EVENTS] = 0
+    w[ROUND_SENDS] += 1
+    blocked = 0 <= e[ROOM] < h[MSS]
+    w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT], 0))
+    if h[CC] == BBR:
+        w[SLACK] = 0
+        burst = sent - BURST_SEGMENTS - w[BBR_RATE] * ((e[LAST_SEND] - e[FIRST_SEND]) // 1000) // (1_000_000 * h[MSS])
+        if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
+            w[FIT_DEFICIT] += burst
+            w[FIT_LOWERED] += 1
+
+
+@kernel
 def observe(w: Ints, h: Ints, e: Ints) -> int:
     """Take in what was sent after an event; returns by how much it corrected the window."""
     sent = e[SENT_NEW] + e[SENT_AGAIN]
     state = e[STATE_AFTER]
     correction = 0
+    w[ROUND_EVENTS] += 1
     if sent > 0:
         if e[IDLE] > 0:
-            if e[IDLE] > e[RTO_AFTER]:
+            if h[CC] != BBR and e[IDLE] > e[RTO_AFTER]:
                 restart_idle(w, h, e[IDLE], e[RTO_AFTER], e[LAST_SEND], state)
             if h[CC] == CUBIC:
                 cubic_idle(w, e[IDLE], e[LAST_SEND])
-        w[FIT_GROUPS] += 1
-        if e[UNA] >= w[SLACK_SEQ]:
-            if w[SLACK] > 0 and w[SLACK] < INFINITE:
-                w[FIT_LOWERED] += 1
-                w[FIT_DEFICIT] += w[SLACK]
-            w[SLACK] = INFINITE
-            w[SLACK_SEQ] = e[NXT]
-        w[SLACK] = min(w[SLACK], max(w[CWND] - e[PIPE_SENT], 0))
+        judge(w, h, e, sent)
         if e[PIPE_SENT] > w[CWND]:
             correction = e[PIPE_SENT] - w[CWND]
             w[FIT_RAISED] += 1
             w[FIT_SURPLUS] += correction
             w[CWND] = e[PIPE_SENT]
+            if h[CC] == BBR and w[BBR_MODE] == PROBE_BW and correction <= 2 and w[BBR_CYCLE] != 0:
+                start_probe_bw(w, e[LAST_SEND], 0)  # only the probing phase has two segments more
         if state == CWR_STATE or state == RECOVERY:
             w[PRR_OUT] += sent
     limited = e[PIPE_SENT] >= w[CWND]
-    if sent > 0 or limited:
+    if h[CC] != BBR and (sent > 0 or limited):
         blocked = e[ROOM] >= 0 and e[ROOM] < h[MSS]
         validate(w, h, limited, e[OUT_SENT], e[UNA], e[NXT], max(e[LAST_SEND], e[TIME]), e[RTO_AFTER], state, blocked)
     return correction
@@ -329,6 +377,7 @@ def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
     if rows:
         w[CWND_STAMP] = events[0, TIME]
         hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])
+        bbr_start(w, events[0, TIME], events[0, DELIVERED_BEFORE], events[0, MIN_RTT_BEFORE])
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
@@ -338,11 +387,18 @@ def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
             w[CWND] = e[PIPE_BEFORE]
         out[r, OUT_CWND] = w[CWND]
         out[r, OUT_SSTHRESH] = w[SSTHRESH]
+        out[r, OUT_MODE] = w[BBR_MODE]
         found = w[FOUND]
         react(w, h, e)
         if w[FOUND] and not found:
             out[r, OUT_FOUND] = w[FOUND_BY]
+            out[r, OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
+            out[r, OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
+            out[r, OUT_DELAY_MIN] = w[DELAY_MIN]
         out[r, OUT_CWND_AFTER] = w[CWND]
         out[r, OUT_SSTHRESH_AFTER] = w[SSTHRESH]
         out[r, OUT_CORRECTION] = observe(w, h, e)
+        out[r, OUT_REDUCED] = 1 if w[SSTHRESH] < INFINITE and w[SSTHRESH] != out[r, OUT_SSTHRESH_AFTER] else 0
+        out[r, OUT_LIMITED] = 1 if is_limited(w) else 0
+        out[r, OUT_RATE] = w[BBR_RATE]
     return out

@@ -1,1 +1,67 @@
-"""One file per congestion control: how it grows its window, and what it does to it after a loss."""
+"""One file per congestion control: the hypotheses about it that the inference tries.
+
+How the window moves under a hypothesis is in the kernels (`tracetool.kernels.replay_window` and what it calls); a file
+here names what can differ between senders that run the same algorithm. A new congestion control is a new file here, its
+kernel, and one line in `hypotheses`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tracetool.kernels import window_columns as wc
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """What a sender may have been running.
+
+    Parameters
+    ----------
+    name : str
+        For people: the congestion control and what is special, e.g. ``"cubic, HyStart, paced"``.
+    cc : str
+        Congestion control as `flow_stats.cc` names it.
+    algorithm : int
+        The same for the kernels (RENO, CUBIC, BBR).
+    hystart : int
+        Mask of HyStart detectors (TRAIN, DELAY, PLUS_PLUS).
+    era : int
+        How HyStart begins its rounds (ERA_LATE_ROUNDS, ERA_ALL_ROUNDS).
+    paced : bool
+        Whether the socket is paced.
+    """
+
+    name: str
+    cc: str
+    algorithm: int
+    hystart: int = 0
+    era: int = wc.ERA_ALL_ROUNDS
+    paced: bool = False
+
+    def numbers(self, mss: int, initial_window: int) -> npt.NDArray[np.int64]:
+        """Numbers that the window kernel takes."""
+        h = np.zeros(wc.HYPOTHESIS_WIDTH, np.int64)
+        h[wc.CC] = self.algorithm
+        h[wc.HYSTART] = self.hystart
+        h[wc.HYSTART_ERA] = self.era
+        h[wc.PACED] = self.paced
+        h[wc.MSS] = mss
+        h[wc.INITIAL_WINDOW] = initial_window
+        return h
+
+
+def hypotheses() -> tuple[Hypothesis, ...]:
+    """All hypotheses, the most usual first: where the sends cannot tell two apart, the earlier one is taken.
+
+    Examples
+    --------
+    >>> [h.cc for h in hypotheses()][:1]
+    ['cubic']
+    """
+    from tracetool.reconstruct.models import bbr, cubic, reno
+
+    return (*cubic.HYPOTHESES, *reno.HYPOTHESES, *bbr.HYPOTHESES)

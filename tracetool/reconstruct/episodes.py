@@ -1,0 +1,232 @@
+"""Episodes in the life of a sender: its slow starts with why they ended, and its recoveries from loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
+from tracetool.kernels import window_columns as wc
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import polars as pl
+
+    from tracetool.reconstruct.hypotheses import Fit
+
+    Ints = npt.NDArray[np.int64]
+
+#: An exit below this part of the bandwidth-delay product is too early, one above the other fills a queue as deep as
+#: the path is long before anything else does.
+TOO_EARLY, OVERSHOOT = 0.75, 2.0
+#: The delivery rate after an exit is taken over this many round trips.
+RATE_ROUNDS = 4
+MAX_ROUNDS = 1000
+
+
+def slow_starts(events: Ints, fit: Fit) -> pl.DataFrame:
+    """Rows of `slow_starts` (without input, flow and direction) from the replayed window.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Events of the flow.
+    fit : Fit
+        The hypothesis taken, with its window.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    if not len(events):
+        return _frame([], "slow_starts")
+    window = fit.window
+    if fit.hypothesis.algorithm == wc.BBR:
+        slow = window[:, rw.OUT_MODE] == wc.STARTUP
+        slow = np.append(slow[1:], slow[-1])
+    else:
+        state = events[:, rc.STATE_AFTER]
+        slow = window[:, rw.OUT_CWND_AFTER] < window[:, rw.OUT_SSTHRESH_AFTER]
+        slow &= (state != rc.CWR_STATE) & (state != rc.RECOVERY)
+    edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
+    rows = [
+        _slow_start(events, fit, int(first), int(last), number)
+        for number, (first, last) in enumerate(zip(edges[::2], edges[1::2], strict=True))
+    ]
+    return _frame(rows, "slow_starts")
+
+
+def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int) -> dict[str, Any]:
+    """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did)."""
+    ended = last < len(events)
+    end = last if ended else len(events) - 1
+    start_ops = events[first, rc.OPS]
+    kind = "start" if number == 0 else "rto" if start_ops & rc.OP_RTO or events[first, rc.STATE_AFTER] == rc.LOSS else "idle"
+    cause, evidence = _exit(events, fit, end) if ended else ("none", "slow start was never left")
+    min_rtt = int(events[end, rc.MIN_RTT_AFTER])
+    cwnd = int(fit.window[end, rw.OUT_CWND])
+    bdp = _bdp(events, end, min_rtt) if ended else None
+    ratio = cwnd / bdp if bdp else None
+    verdict = "no_exit" if not ended else None
+    if ratio is not None:
+        verdict = "too_early" if ratio < TOO_EARLY else "overshoot" if ratio > OVERSHOOT else "reasonable"
+    threshold = int(fit.window[end, rw.OUT_SSTHRESH_AFTER])
+    rtt = int(events[end, rc.CA_RTT])
+    return {
+        "episode": number,
+        "kind": kind,
+        "start": int(events[first, rc.TIME]),
+        # as in every sample: the first ACK that finds the sender out of slow start
+        "end": int(events[min(end + 1, len(events) - 1), rc.TIME]) if ended else None,
+        "exit_cause": cause,
+        "cwnd_exit_segments": cwnd if ended else None,
+        "ssthresh_segments": threshold if ended and threshold < wc.INFINITE else None,
+        "rounds": _rounds(events, first, end),
+        "min_rtt_ns": min_rtt or None,
+        "rtt_exit_ns": (rtt if rtt > 0 else int(events[end, rc.SRTT_AFTER]) or None) if ended else None,
+        "bdp_segments": bdp,
+        "exit_to_bdp": ratio,
+        "verdict": verdict,
+        "confidence": None,
+        "evidence": evidence,
+    }
+
+
+def _exit(events: Ints, fit: Fit, end: int) -> tuple[str | None, str]:
+    """Why an episode ended at event `end`, and the evidence in words."""
+    ops = int(events[end, rc.OPS])
+    found = int(fit.window[end, rw.OUT_FOUND])
+    row = fit.window[end]
+    if found == wc.TRAIN:
+        span, least = row[rw.OUT_ROUND_TIME] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
+        return "hystart_train", f"ACKs followed each other by at most 2 ms for {span:.1f} ms of the round; shortest RTT {least:.1f} ms"
+    if found == wc.DELAY:
+        fastest, least = row[rw.OUT_ROUND_RTT] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
+        return "hystart_delay", f"no RTT of the round under {fastest:.1f} ms; shortest before {least:.1f} ms"
+    if ops & rc.OP_RTO:
+        return "rto", "a retransmission timeout"
+    if ops & rc.OP_CWR:
+        return "ecn", "an ECN echo"
+    if ops & (rc.OP_RECOVERY | rc.OP_TLP_LOSS):
+        return "loss", f"recovery began with {events[end, rc.NEWLY_LOST]} segments held for lost"
+    if fit.hypothesis.algorithm == wc.BBR:
+        return None, "the delivery rate grew no more for three rounds"
+    if row[rw.OUT_REDUCED]:
+        return "app_limited", "the window was not used and decayed"
+    return None, "the window reached ssthresh"
+
+
+def _bdp(events: Ints, end: int, min_rtt: int) -> float | None:
+    """Bandwidth-delay product, segments: delivery rate over the next round trips by the smallest RTT."""
+    srtt = int(events[end, rc.SRTT_AFTER])
+    if min_rtt <= 0 or srtt <= 0:
+        return None
+    until = int(np.searchsorted(events[:, rc.TIME], events[end, rc.TIME] + RATE_ROUNDS * srtt))
+    until = min(until, len(events) - 1)
+    elapsed = int(events[until, rc.TIME] - events[end, rc.TIME])
+    delivered = int(events[until, rc.DELIVERED_BEFORE] - events[end, rc.DELIVERED_BEFORE])
+    if elapsed < srtt or delivered <= 0:
+        return None
+    return delivered / elapsed * min_rtt
+
+
+def _rounds(events: Ints, first: int, end: int) -> int:
+    """Round trips from one event to another: each ends when what was sent at its start is acknowledged."""
+    una = np.maximum.accumulate(events[first : end + 1, rc.UNA_BEFORE])
+    nxt = events[first : end + 1, rc.NXT_BEFORE]
+    rounds, at = 1, 0
+    while rounds < MAX_ROUNDS:
+        following = int(np.searchsorted(una, nxt[at], side="left"))
+        if following >= len(una):
+            break
+        at = max(following, at + 1)
+        if at >= len(una):
+            break
+        rounds += 1
+    return rounds
+
+
+def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
+    """Rows of `recoveries` (without input, flow and direction): every reduction of the window.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Events of the flow.
+    window : int64, shape (n, OUT_WIDTH)
+        The window under the hypothesis taken.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    ops = events[:, rc.OPS]
+    begins = np.flatnonzero(ops & (rc.OP_RECOVERY | rc.OP_CWR | rc.OP_RTO | rc.OP_TLP_LOSS))
+    quiet = np.flatnonzero(events[:, rc.STATE_AFTER] <= rc.DISORDER) if len(events) else np.zeros(0, np.int64)
+    lost = np.concatenate([[0], np.cumsum(events[:, rc.NEWLY_LOST])])
+    undos = np.concatenate([[0], np.cumsum((ops & (rc.OP_UNDO | rc.OP_UNDO_LATE)) != 0)])
+    rows = []
+    for number, begin in enumerate(begins.tolist()):
+        at = int(np.searchsorted(quiet, begin))
+        following = int(begins[number + 1]) if number + 1 < len(begins) else len(events)
+        end = int(quiet[at]) if at < len(quiet) else None
+        if end is not None and end > following:
+            end = following
+        # an undo can come a moment after the state is left, with the next DSACK
+        late = following if end is None else min(following, len(events) - 1)
+        before, after = int(window[begin, rw.OUT_CWND]), int(window[begin, rw.OUT_SSTHRESH_AFTER])
+        op = int(ops[begin])
+        rows.append(
+            {
+                "start": int(events[begin, rc.TIME]),
+                "end": int(events[end, rc.TIME]) if end is not None and end < len(events) else None,
+                "kind": "rto" if op & rc.OP_RTO else "cwr" if op & rc.OP_CWR else "fast",
+                "cwnd_before_segments": before,
+                "ssthresh_after_segments": after if after < wc.INFINITE else None,
+                "beta": after / before if after < wc.INFINITE and before else None,
+                "lost_segments": int(lost[(end if end is not None else len(events) - 1) + 1] - lost[begin]),
+                "undone": bool(undos[min(late + 1, len(events))] - undos[begin] > 0),
+            }
+        )
+    return _frame(rows, "recoveries")
+
+
+def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415
+
+    time = pl.Datetime("ns", "UTC")
+    kinds: dict[str, Any] = {
+        "slow_starts": {
+            "episode": pl.Int32,
+            "kind": pl.String,
+            "start": time,
+            "end": time,
+            "exit_cause": pl.String,
+            "cwnd_exit_segments": pl.Int64,
+            "ssthresh_segments": pl.Int64,
+            "rounds": pl.Int32,
+            "min_rtt_ns": pl.Int64,
+            "rtt_exit_ns": pl.Int64,
+            "bdp_segments": pl.Float64,
+            "exit_to_bdp": pl.Float64,
+            "verdict": pl.String,
+            "confidence": pl.Float64,
+            "evidence": pl.String,
+        },
+        "recoveries": {
+            "start": time,
+            "end": time,
+            "kind": pl.String,
+            "cwnd_before_segments": pl.Int64,
+            "ssthresh_after_segments": pl.Int64,
+            "beta": pl.Float64,
+            "lost_segments": pl.Int64,
+            "undone": pl.Boolean,
+        },
+    }[table]
+    columns = {name: [row[name] for row in rows] for name in kinds}
+    for name in ("start", "end"):
+        columns[name] = pl.Series(columns[name], dtype=pl.Int64).cast(time)  # type: ignore[assignment]
+    return pl.DataFrame(columns, schema=kinds)

@@ -1,0 +1,111 @@
+"""Which congestion control a sender ran: every hypothesis replays the window, and the sends judge it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels import window_columns as wc
+from tracetool.kernels.replay_window import replay_window
+from tracetool.reconstruct.models import Hypothesis, hypotheses
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+#: BBR does not say when each segment leaves, only how fast: each group of sends costs it this part of a segment,
+#: which is what a quantum of two segments leaves open, shared by the ACKs that release it.
+LOOSENESS = 1 / 8
+#: A hypothesis that misses more than this many segments per group of sends explains nothing.
+UNEXPLAINED = 0.25
+#: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
+AS_GOOD = 0.002
+#: Fewer groups of sends than this say nothing about the congestion control.
+TOO_FEW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one hypothesis fits the sends of a flow.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    window : int64, shape (events, OUT_WIDTH)
+        The window it says, see `tracetool.kernels.replay_window`.
+    misfit : float
+        Segments by which prediction and sends differ, per group of sends.
+    groups : int
+        Groups of sends.
+    """
+
+    hypothesis: Hypothesis
+    window: Ints
+    misfit: float
+    groups: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The hypothesis chosen for a flow.
+
+    Parameters
+    ----------
+    best : Fit
+        The one that fits best.
+    equals : tuple of Fit
+        Those that fit as well, `best` among them: where they differ, nobody can tell.
+    cc : str or None
+        Congestion control; unknown where nothing fits, None where there is too little to judge.
+    confidence : float or None
+        0 to 1: how much worse the best hypothesis of another congestion control fits.
+    """
+
+    best: Fit
+    equals: tuple[Fit, ...]
+    cc: str | None
+    confidence: float | None
+
+
+def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int) -> Fit:
+    """Replay the window of one hypothesis and measure its misfit."""
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    window = replay_window(events, hypothesis.numbers(mss, initial_window), w)
+    groups = int(w[wc.FIT_GROUPS])
+    segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
+    misfit = segments / max(groups, 1) + (LOOSENESS if hypothesis.algorithm == wc.BBR else 0.0)
+    return Fit(hypothesis, window, misfit, groups)
+
+
+def choose(events: Ints, mss: int, initial_window: int = 10) -> Choice:
+    """Try all hypotheses on the events of a flow and take the one that explains the sends best.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `tracetool.kernels.replay.replay`.
+    mss : int
+        Payload of a full segment, bytes.
+    initial_window : int
+        Segments.
+
+    Returns
+    -------
+    Choice
+    """
+    fits = [fit(events, hypothesis, mss, initial_window) for hypothesis in hypotheses()]
+    least = min(f.misfit for f in fits)
+    groups = fits[0].groups
+    tolerance = AS_GOOD + 1 / max(groups, 1)
+    best = next(f for f in fits if f.misfit <= least + tolerance)
+    equals = tuple(f for f in fits if f.misfit <= best.misfit + tolerance)
+    if groups < TOO_FEW:
+        return Choice(best, equals, None, None)
+    if best.misfit > UNEXPLAINED:
+        return Choice(best, equals, "unknown", 0.0)
+    other = min(f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc)
+    confidence = 1 - (best.misfit + tolerance) / (other + tolerance)
+    return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3))

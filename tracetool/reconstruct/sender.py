@@ -1,0 +1,240 @@
+"""What the sender of a flow was doing, inferred from its packets: the state behind every ACK.
+
+The packets are replayed as the sender saw them (`tracetool.kernels.replay`), the window under every hypothesis of the
+congestion control (`tracetool.reconstruct.hypotheses`); what fits best is written down with bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
+from tracetool.kernels import window_columns as wc
+from tracetool.kernels.replay import replay
+from tracetool.reconstruct.episodes import recoveries, slow_starts
+from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred
+from tracetool.reconstruct.hypotheses import Choice, choose
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    import polars as pl
+
+    Ints = npt.NDArray[np.int64]
+
+STATES = ("open", "disorder", "cwr", "recovery", "loss")
+BBR_PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
+TRIGGERS = ("unknown", "unknown", "fast", "rto", "tlp")
+#: Ticks of timestamp clocks in use, nanoseconds: 1 us, 1 ms, 4 ms and 10 ms, 100 ms.
+TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
+#: Margin of the bounds around a window that the replay has pinned down, as a part of it.
+MARGIN = 0.02
+#: A fit that misses fewer segments than this per group of sends is exact where the window is filled.
+SHARP = 0.05
+#: Bounds further apart than this part of the window say nothing: then only the lower one is kept.
+WIDEST = 0.5
+TIMESTAMP_OPTION_BYTES = 12
+
+
+def segment_bytes(packets: FlowPackets, facts: FlowFacts) -> int:
+    """Payload of a full segment: what the handshake allows, or the largest single segment seen.
+
+    Parameters
+    ----------
+    packets : FlowPackets
+    facts : FlowFacts
+
+    Returns
+    -------
+    int
+        Bytes, at least 1.
+    """
+    single = packets.payload[packets.outbound & (packets.segments == 1)]
+    seen = int(single.max()) if len(single) else 0
+    offered = [mss for mss in (facts.mss_bytes, facts.mss_own_bytes) if mss]
+    if not offered:
+        return max(seen, 1) if seen else 1460
+    allowed = min(offered) - (TIMESTAMP_OPTION_BYTES if facts.timestamps else 0)
+    # a path with a smaller MTU, or options that come and go: what is sent most is the measure
+    super_frames = bool((packets.segments > 1).any())
+    return max(seen if seen and not super_frames else min(allowed, max(seen, allowed)), 1)
+
+
+def timestamp_tick(packets: FlowPackets) -> int:
+    """Tick of the sender's timestamp clock, nanoseconds (RFC 7323 leaves it open: 1 ms where it cannot be told).
+
+    Parameters
+    ----------
+    packets : FlowPackets
+
+    Returns
+    -------
+    int
+        One of `TICKS_NS`.
+    """
+    with_clock = np.flatnonzero(packets.outbound & (packets.tsval >= 0))
+    if len(with_clock) < 2:
+        return 1_000_000
+    first, last = with_clock[0], with_clock[-1]
+    ticks = int(packets.tsval[last] - packets.tsval[first]) & 0xFFFFFFFF
+    elapsed = int(packets.time_ns[last] - packets.time_ns[first])
+    if ticks <= 1 or ticks >= 1 << 31:
+        return 1_000_000
+    tick = elapsed / ticks
+    return min(TICKS_NS, key=lambda known: abs(np.log(known / max(tick, 1e-9))))
+
+
+def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
+    """Infer the state of the sender of one direction of a flow.
+
+    Parameters
+    ----------
+    packets : FlowPackets
+        Packets of the flow in capture order; `outbound` ones carry the data.
+    facts : FlowFacts
+        What the handshake told, and where the capture was taken.
+
+    Returns
+    -------
+    Inferred
+
+    Examples
+    --------
+    >>> infer(packets, facts).cc  # doctest: +SKIP
+    'cubic'
+    """
+    mss = segment_bytes(packets, facts)
+    sack = facts.sack_permitted is not False
+    again = np.zeros(len(packets), np.int8)
+    again_segments = np.zeros(len(packets), np.int32)
+    events = replay(
+        packets.time_ns,
+        packets.outbound,
+        packets.seq,
+        packets.ack,
+        packets.payload,
+        packets.flags,
+        packets.window,
+        packets.tsval,
+        packets.tsecr,
+        packets.sack_edges,
+        packets.sack_offsets,
+        mss,
+        timestamp_tick(packets),
+        sack,
+        again,
+        again_segments,
+    )
+    choice = choose(events, mss)
+    return Inferred(
+        samples=_samples(events, choice, mss),
+        recoveries=recoveries(events, choice.best.window),
+        slow_starts=slow_starts(events, choice.best),
+        retransmissions=_retransmissions(packets, again, again_segments),
+        cc=choice.cc,
+        cc_confidence=choice.confidence,
+    )
+
+
+def _limits(events: Ints, window: Ints, mss: int, *, paced: bool) -> npt.NDArray[np.str_]:
+    """What kept the sender from sending more, before each event."""
+    limited = np.roll(window[:, rw.OUT_LIMITED], 1).astype(bool)
+    room = np.roll(events[:, rc.ROOM], 1)
+    blocked = (room >= 0) & (room < mss)
+    words = np.where(blocked, "rwnd", "pacing" if paced else "app")
+    words = np.where(limited & ~blocked, "cwnd", words)
+    words[:1] = "unknown"
+    return words
+
+
+def _bounds(events: Ints, choice: Choice, limits: npt.NDArray[np.str_]) -> tuple[Ints, Ints]:
+    """Lower and upper bound of the window before each event; an upper bound of 0 is none.
+
+    The spread over all hypotheses that fit as well, and a margin for what the capture cannot show. Whoever is limited
+    by the application or the receiver shows no upper bound by its sends: there the hypotheses must agree.
+    """
+    windows = np.stack([fit.window[:, rw.OUT_CWND] for fit in choice.equals])
+    low, high = windows.min(0), windows.max(0)
+    best = choice.best.window[:, rw.OUT_CWND]
+    loose = MARGIN if choice.best.hypothesis.algorithm != wc.BBR else 2 * MARGIN
+    margin = (best * loose).astype(np.int64) + np.where((limits == "cwnd") & (choice.best.misfit < SHARP), 0, 1)
+    flight = np.concatenate([events[:1, rc.PIPE_BEFORE], events[:-1, rc.PIPE_SENT]])
+    reduced = events[:, rc.STATE_BEFORE] >= rc.CWR_STATE
+    low = np.maximum(low - margin, np.where(reduced, 0, np.minimum(flight, best)))
+    high = high + margin
+    if choice.cc == "unknown":
+        low = np.minimum(low, events[:, rc.PIPE_BEFORE])
+        high = np.zeros_like(high)
+    return np.maximum(low, 1), np.where(high - low > WIDEST * np.maximum(best, 8), 0, high)
+
+
+def _phases(events: Ints, choice: Choice) -> npt.NDArray[np.str_]:
+    """Phase of the congestion control as each event arrives."""
+    window = choice.best.window
+    if choice.best.hypothesis.algorithm == wc.BBR:
+        return np.array(BBR_PHASES)[window[:, rw.OUT_MODE]]
+    state = events[:, rc.STATE_BEFORE]
+    slow = window[:, rw.OUT_CWND] < window[:, rw.OUT_SSTHRESH]
+    words = np.where(slow, "slow_start", "congestion_avoidance")
+    words = np.where((state == rc.RECOVERY) | (state == rc.CWR_STATE), "recovery", words)
+    return np.where(state == rc.LOSS, "loss", words)
+
+
+def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415
+
+    window = choice.best.window
+    limits = _limits(events, window, mss, paced=choice.best.hypothesis.paced)
+    low, high = _bounds(events, choice, limits)
+    ack = events[:, rc.KIND] == rc.ON_ACK
+
+    def known(values: Ints, *, unknown: int = 0) -> pl.Series:
+        picked = pl.Series(values[ack])
+        return picked.set(picked <= unknown, None)
+
+    ssthresh = window[:, rw.OUT_SSTHRESH]
+    ssthresh = np.where(ssthresh >= wc.INFINITE, 0, ssthresh)
+    return pl.DataFrame(
+        {
+            "time": pl.Series(events[ack, rc.TIME]).cast(pl.Datetime("ns", "UTC")),
+            "cwnd_segments": window[ack, rw.OUT_CWND],
+            "cwnd_low_segments": low[ack],
+            "cwnd_high_segments": known(high),
+            "ssthresh_segments": known(ssthresh),
+            "srtt_ns": known(events[:, rc.SRTT_BEFORE]),
+            "rttvar_ns": known(events[:, rc.RTTVAR_BEFORE]),
+            "min_rtt_ns": known(events[:, rc.MIN_RTT_BEFORE]),
+            "inflight_bytes": np.maximum(events[ack, rc.PIPE_BEFORE], 0) * mss,
+            "mss_bytes": np.full(int(ack.sum()), mss),
+            "snd_una": events[ack, rc.UNA_BEFORE],
+            "snd_nxt": events[ack, rc.NXT_BEFORE],
+            "snd_wnd_bytes": known(events[:, rc.WND_BEFORE], unknown=-1),
+            "pacing_rate_bps": known(8 * np.roll(window[:, rw.OUT_RATE], 1)),
+            "phase": _phases(events, choice)[ack],
+            "limited_by": limits[ack],
+            "ca_state": np.array(STATES)[events[ack, rc.STATE_BEFORE]],
+            "cc": pl.Series([choice.cc], dtype=pl.String).new_from_index(0, int(ack.sum())),
+            "lost_segments": events[ack, rc.LOST_BEFORE],
+            "sacked_segments": events[ack, rc.SACKED_BEFORE],
+            "retransmitted_segments": events[ack, rc.RETRANSMITTED_BEFORE],
+            "delivered_segments": events[ack, rc.DELIVERED_BEFORE],
+        }
+    )
+
+
+def _retransmissions(
+    packets: FlowPackets, again: npt.NDArray[np.int8], segments: npt.NDArray[np.int32]
+) -> pl.DataFrame:
+    import polars as pl  # noqa: PLC0415
+
+    at = np.flatnonzero(again)
+    return pl.DataFrame(
+        {
+            "frame": packets.frame[at],
+            "trigger": np.array(TRIGGERS)[again[at]],
+            "spurious": pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(at)),
+            "segments": segments[at],
+        }
+    )
