@@ -50,9 +50,9 @@ def endpoint(text: str) -> tuple[str, int | None]:
     host, colon, port = text.rpartition(":")
     if not colon or not host or not port:
         raise ValueError(f"no address and port: {text!r}")
+    if host.startswith("["):
+        host = host[1:].replace("]", "", 1)
     host, _, scope = host.partition("%")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
     number = int(port) if port.isdecimal() else None
     if number is not None and number > 65535:
         raise ValueError(f"no port: {port!r}")

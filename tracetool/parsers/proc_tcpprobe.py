@@ -59,10 +59,9 @@ _SRTT = 4  # column of a row
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it is text whose first lines have the module's columns."""
-    text = head.decode("ascii", "replace")
-    rows = text.splitlines()[:50]
-    return any(_LINE.match(row) for row in rows)
+    """Whether most of its first lines have the module's columns."""
+    rows = [row for row in head.decode("ascii", "replace").splitlines()[:100] if row and row[0] != "#"]
+    return bool(rows) and 2 * sum(1 for row in rows if _LINE.match(row)) >= len(rows)
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator[tuple[str, pa.Table]]:

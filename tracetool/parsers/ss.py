@@ -61,7 +61,7 @@ _LATER_THAN_3_10 = frozenset(
 _BARE = frozenset({"send", "pacing_rate", "delivery_rate", "app_limited"})  # tokens without a colon
 _COUNTERS = ("bytes_acked:", "bytes_received:", "segs_out:")
 _TOKEN = re.compile(r"\s([a-z_]+:|send |pacing_rate |delivery_rate )(\S+)")
-_PADDED_KEYS = frozenset(
+_KEYS = frozenset(
     {
         "bytes_acked", "bytes_received", "bytes_sent", "cwnd", "delivered", "lost", "minrtt", "mss", "retrans", "rtt",
         "sacked", "segs_out", "snd_wnd", "ssthresh", "unacked",
@@ -79,9 +79,12 @@ _COLUMNS = (
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it is text with the header of ss, or with tcp_info tokens as ss prints them."""
-    rows = head.decode("utf-8", "replace").splitlines()[:500]
-    return any(_HEADER.search(row) or _like_ss(row) for row in rows)
+    """Whether it is text with the header or the tcp_info tokens of ss, and not much else but times."""
+    rows = [row for row in head.decode("utf-8", "replace").splitlines()[:500] if row and not row.isspace()]
+    if not any(_HEADER.search(row) or _like_ss(row) for row in rows):
+        return False
+    own = sum(1 for row in rows if _HEADER.search(row) or _like_ss(row) or _SOCKET.match(row) or stamp_of(row))
+    return 4 * own >= len(rows)
 
 
 def _like_ss(text: str) -> bool:
@@ -312,14 +315,19 @@ def _continues(text: str) -> bool:
     if text[:1] in ("\t", " ", "") or len(text) > 10_000:
         return False
     words = text.split()
-    rest = [word for word in words[1:] if ":" not in word and not word.endswith("bps") and word not in _BARE]
-    return not rest and (len(words) > 1 or ":" in text) and not _SOCKET.match(text) and stamp_of(text) is None
+    if not any(":" in word for word in words):
+        return False
+    whole = words[1:-1]  # the first and the last may be parts of a word
+    if not all(":" in word or word.endswith("bps") or word in _BARE for word in whole):
+        return False
+    known = any(word.partition(":")[0] in _KEYS for word in words[1:])
+    return (known or not _SOCKET.match(text)) and stamp_of(text) is None
 
 
 def _rejoined(found: re.Match[str]) -> str:
     left, right = found.groups()
     key, colon, _ = f"{left}{right}".partition(":")
-    torn = colon and key in _PADDED_KEYS and right.partition(":")[0] not in _PADDED_KEYS
+    torn = colon and key in _KEYS and right.partition(":")[0] not in _KEYS
     return f"{left}{right}" if torn else found.group()
 
 

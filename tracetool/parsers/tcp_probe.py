@@ -99,12 +99,20 @@ _SNIFF = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it is text with tcp events in a tracer's lines, or what ftrace writes above them."""
+    """Whether it is what ftrace writes above its lines, or text with tcp events among other lines of tracers.
+
+    Stack traces, which ``perf script`` indents, and comments count as no lines; a text that quotes events is no log.
+    """
     text = head.decode("utf-8", "replace")
-    return text.startswith("# tracer: ") or any(
-        _SNIFF.search(line) or any(layout.search(line) and "snd_cwnd" in line for layout, _ in _UNREADABLE)
-        for line in text.splitlines()[:2000]
-    )
+    if text.startswith("# tracer: "):
+        return True
+    rows = [row for row in text.splitlines()[:2000] if row and row[0] not in "\t#"]
+    own = sum(1 for row in rows if _SNIFF.search(row) or _refusable(row))
+    return own > 0 and 10 * (own + sum(1 for row in rows if _EVENT.search(row))) >= len(rows)
+
+
+def _refusable(text: str) -> bool:
+    return "snd_cwnd" in text and any(layout.search(text) for layout, _ in _UNREADABLE)
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -266,8 +274,6 @@ class _Reader:
             self.lost = (self.lost or 0) + count
             message = f"the kernel's buffer was full: {lost.group(2) or 'some'} events of CPU {lost.group(1)} are lost"
             self.log.add("lost_events", message, line=line.number, offset_bytes=line.offset_bytes, count=count)
-        elif text.startswith("##### CPU "):
-            self.log.add("overwritten_events", f"older events are gone: {text.strip('# ')}", line=line.number)
         elif event := _EVENT.search(text):
             self._event(line, event)
         else:
@@ -275,7 +281,9 @@ class _Reader:
 
     def _comment(self, line: Line) -> None:
         self._reject(line)
-        if (written := _WRITTEN.match(line.text)) and (gone := int(written.group(2)) - int(written.group(1))) > 0:
+        if line.text.startswith("##### CPU "):
+            self.log.add("overwritten_events", f"older events are gone: {line.text.strip('# ')}", line=line.number)
+        elif (written := _WRITTEN.match(line.text)) and (gone := int(written.group(2)) - int(written.group(1))) > 0:
             message = f"the kernel's buffer was full: the oldest {gone} events were overwritten"
             self.log.add("overwritten_events", message, line=line.number, count=min(gone, 1 << 62))
 

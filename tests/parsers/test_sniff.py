@@ -1,0 +1,95 @@
+"""Each parser says yes to its own samples only: every file of the corpus and the traces is asked of every parser."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracetool import parsers, sources
+
+#: Folder of the corpus, or name of a file in the traces -> formats that may claim it.
+OWN = {
+    "tcpprobe": {"tcp_probe", "proc_tcpprobe"},
+    "ss": {"ss"},
+    "pcap": {"pcap"},
+    "pcapng": {"pcapng"},
+    "iperf3": {"iperf3"},
+    "flent": {"flent"},
+    "siftr": {"siftr"},
+    "qlog": {"qlog"},
+    "tcp_probe.txt.gz": {"tcp_probe"},
+    "ss.txt.gz": {"ss"},
+    "sender.pcap.gz": {"pcap"},
+    "receiver.pcap.gz": {"pcap"},
+    "iperf3-0.json": {"iperf3"},
+    "nstat.txt": {"nstat"},
+    "scenario.json": set(),
+    "path.csv.gz": {"csv_table"},
+}
+#: Single files that are not what their folder says.
+ODD = {
+    "tcptrace__README.pcap": set(),
+    "tcp_tso_rtt_log__nstat_client_bad.log": {"nstat"},
+}
+
+
+def claims(head: bytes) -> set[str]:
+    return {name for name in parsers.FORMATS if parsers.get(name).sniff(head)}
+
+
+def files(shared):
+    yield from (path for path in sorted((shared / "corpus").rglob("*")) if path.is_file())
+    for name in ("cubic-base", "bbr-gso"):
+        yield from sorted((shared / "traces" / name).iterdir())
+
+
+def test_no_parser_claims_what_is_another_s(shared):
+    wrong = {}
+    for path in files(shared):
+        allowed = ODD.get(path.name, OWN.get(path.name, OWN.get(path.parent.name)))
+        with sources.Source(str(path)).open() as stream:
+            claimed = claims(stream.head())
+        if len(claimed) > 1 or (allowed is not None and not claimed <= allowed):
+            wrong[path.name] = claimed
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(("folder", "names"), [("tcpprobe", {"tcp_probe", "proc_tcpprobe"}), ("ss", {"ss"})])
+def test_each_log_of_the_corpus_is_claimed(shared, folder, names):
+    unclaimed = []
+    for path in sorted((shared / "corpus" / folder).iterdir()):
+        with sources.Source(str(path)).open() as stream:
+            if not claims(stream.head()) & names:
+                unclaimed.append(path.name)
+    assert [name for name in unclaimed if not name.startswith("tcp_probe_plus")] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\n",
+        b"\x00" * 100,
+        bytes(range(256)),
+        b"# Traces\n\n`ss.txt` holds `ss -tin` output, `tcp_probe.txt` the tracepoint's: src, dest, snd_cwnd.\n",
+        b"Set cwnd: 10 and ssthresh: 20, rtt: 5 ms.\n",
+        b"State of the art: TCP's Recv-Q and Send-Q\n",
+        b'{"a": [1, 2]}\n',
+        b"time,bytes\n1,2\n3,4\n",
+        b"time,event,bytes,queue_bytes,src_octet\n1796030815.369916714,enq,74,0,10\n",
+        b"Nov 30 08:13:51 host kernel: tcp_probe: module loaded\n",
+        b"Linux version 6.1 (gcc) #1 SMP\n",
+        b"tcpdump -i eth0 -w x.pcap\n",
+        b'10.0.0.1 - - [30/Nov/2026:08:13:51 +0000] "GET / HTTP/1.1" 200 512\n',
+    ],
+)
+def test_plain_text_is_nobody_s(text):
+    assert claims(text) == set()
+
+
+def test_a_cut_head_raises_nothing(shared):
+    for path in (
+        sorted((shared / "corpus" / "ss").iterdir())[:3] + sorted((shared / "corpus" / "tcpprobe").iterdir())[:3]
+    ):
+        head = path.read_bytes()[:3000]
+        for length in range(0, len(head), 97):
+            claims(head[:length])
