@@ -114,6 +114,8 @@ def batch_of(rows: pa.Table) -> Batch:
     array([0, 1])
     """
     flow, frame = _ints(rows, "flow"), _ints(rows, "frame")
+    raw = _ints(rows, "window_raw")
+    window = np.where(raw == 0, 0, _ints(rows, "window_bytes"))  # 0 needs no scale
     order = np.argsort((flow << 40) | frame, kind="stable")  # runs sorted already: this merges them
     flow = flow[order]
     starts = np.flatnonzero(np.diff(flow, prepend=-1))
@@ -137,8 +139,8 @@ def batch_of(rows: pa.Table) -> Batch:
         payload=_ints(rows, "payload_bytes")[order],
         segments=_ints(rows, "segments")[order],
         flags=_ints(rows, "flags", 0)[order],
-        window=_ints(rows, "window_bytes")[order],
-        window_raw=_ints(rows, "window_raw")[order],
+        window=window[order],
+        window_raw=raw[order],
         tsval=_ints(rows, "tsval")[order],
         tsecr=_ints(rows, "tsecr")[order],
         ip_id=_ints(rows, "ip_id")[order],

@@ -24,6 +24,7 @@ from tracetool.reconstruct.events import events
 from tracetool.reconstruct.flow import flow_facts
 from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.rtts import rtts
+from tracetool.reconstruct.sender import infer
 from tracetool.reconstruct.stats import flow_stats
 from tracetool.reconstruct.tracking import Tracked, tracked
 from tracetool.reconstruct.vantage import vantage
@@ -156,10 +157,6 @@ def _infer_into(
 ) -> None:
     packets = batch.packets(index, way, ~found.copy)
     syn_seen = bool(((packets.flags & 2 != 0) & packets.outbound).any())
-    try:
-        from tracetool.reconstruct.sender import infer  # noqa: PLC0415
-    except ImportError:
-        return
     inferred = infer(packets, flow_facts(row, direction, syn_seen=syn_seen))
     flow = int(batch.flows[index])
     key = [pl.lit(flow, pl.Int32).alias("flow"), pl.lit(direction).alias("direction")]

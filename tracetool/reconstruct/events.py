@@ -108,10 +108,15 @@ def _sent(batch: Batch, tracked: Tracked, code: int, kind: str) -> pl.DataFrame:
 
 
 def _not_captured(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    """Data that was acknowledged but is not in the capture; its direction is the data's, whichever packet shows it."""
+    """Data that was acknowledged but is not in the capture; its direction is the data's, whichever packet shows it.
+
+    Of a direction that was not captured at all, nothing is listed packet by packet.
+    """
+    seen = np.zeros((len(batch.flows), 2), bool)
+    seen[batch.flow, batch.way] = True
     parts = []
     for column, ways in enumerate((batch.way, 1 - batch.way)):
-        at = np.flatnonzero(tracked.missing[:, column] > 0)
+        at = np.flatnonzero((tracked.missing[:, column] > 0) & seen[batch.flow, ways])
         rows = _rows(batch, at, "not_captured", seq=tracked.missing_at[:, column], bytes_=tracked.missing[:, column])
         parts.append(rows.with_columns(direction=pl.Series(DIRECTIONS).gather(ways[at])))
     return pl.concat(parts).with_columns(evidence=pl.lit("acknowledged, but not in the capture"))
