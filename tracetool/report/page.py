@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 DETAILED = 8
 """Flows that are shown with charts, unless another number is asked for."""
-COLUMNS = 480
-"""Pixel columns that curves are thinned to: a page of many charts must stay small."""
+WIDTH, COLUMNS = 900, 480
+"""Width of the charts, and pixel columns that their curves are thinned to: a page of many charts must stay small."""
 FLOW_CHARTS = ("cwnd", "slow-start", "rtt", "time-sequence", "throughput", "inflight")
 GROUP_CHARTS = ("throughput", "fairness", "cov", "convergence", "queue")
 
@@ -179,9 +179,9 @@ def _heaviest(dataset: Dataset, limit: int) -> list[Connection]:
 
 def _drawing(name: str, figure: Figure, *, static: bool) -> Drawing:
     if static:
-        data = base64.b64encode(str(render(figure, "svg", width=COLUMNS + 160)).encode()).decode()
+        data = base64.b64encode(str(render(figure, "svg", width=WIDTH)).encode()).decode()
         return Drawing(name, figure.title, picture=f"data:image/svg+xml;base64,{data}")
-    return Drawing(name, figure.title, spec=to_spec(figure, width=COLUMNS))
+    return Drawing(name, figure.title, spec=to_spec(figure, width=WIDTH, columns=COLUMNS))
 
 
 def _fairness(dataset: Dataset, chosen: Sequence[Connection]) -> Sheet | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tracetool.report.plain import printable
-from tracetool.report.selection import rows
+from tracetool.report.selection import one_view, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,7 +209,7 @@ def _end(row: dict[str, Any], side: str) -> str | None:
 
 def slow_start_words(dataset: Dataset, connection: Connection) -> list[str]:
     """Return a sentence for each slow-start episode: how it ended, how that fits the path, and the evidence."""
-    found = rows(dataset, "slow_starts", connection).sort("input", "episode")
+    found = rows(dataset, "slow_starts", one_view(connection)).sort("input", "episode")
     return [_episode_words(row) for row in found.head(MAX_ROWS).iter_rows(named=True)]
 
 
@@ -241,7 +241,7 @@ def _against_path(row: dict[str, Any]) -> str:
 
 def recoveries_sheet(dataset: Dataset, connection: Connection) -> Sheet:
     """Return the recoveries of a connection."""
-    table = rows(dataset, "recoveries", connection)
+    table = rows(dataset, "recoveries", one_view(connection))
     found = []
     for row in table.head(MAX_ROWS).iter_rows(named=True):
         lasted = None if row["end"] is None else (row["end"] - row["start"]).total_seconds() * 1e3

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tracetool.dataset import Dataset
+    from tracetool.reconstruct.connections import Part
 
 
 def rows(
@@ -79,11 +80,23 @@ def capture_of(connection: Connection, vantage: str = "sender") -> Connection:
     NothingMatchedError
         If no capture sees the connection (kernel logs alone).
     """
-    parts = [part for part in connection.parts if part.row.get("stream") is not None]
+    parts = _captures(connection)
     if not parts:
         raise NothingMatchedError(f"{connection.label}: no capture of it, and packets are needed")
     best = next((part for part in parts if part.row.get("vantage") == vantage), parts[0])
     return replace(connection, parts=(best,))
+
+
+def one_view(connection: Connection) -> Connection:
+    """Return the connection as one input sees it: a capture, at the sender if there is one, else the first log.
+
+    What happened once (a loss, the end of slow start) is then told once.
+    """
+    return capture_of(connection) if _captures(connection) else replace(connection, parts=connection.parts[:1])
+
+
+def _captures(connection: Connection) -> list[Part]:
+    return [part for part in connection.parts if part.row.get("stream") is not None]
 
 
 def packets(
@@ -98,7 +111,7 @@ def packets(
     """
     seen = []
     for number, connection in enumerate(connections):
-        if any(part.row.get("stream") is not None for part in connection.parts):
+        if _captures(connection):
             seen.append((number, capture_of(connection, vantage)))
     if not seen:
         capture_of(connections[0])

@@ -36,6 +36,9 @@ PHASES = {
 MAX_SPANS = 400
 """Phases that change more often than this are not shaded: nobody would see them."""
 
+NEARLY = 0.9
+"""An origin that knows a column in this share of its rows knows it well enough to be drawn alone."""
+
 FLOW_MARKS = "*o+x#%@&"
 
 
@@ -95,12 +98,36 @@ def origin_words(name: str) -> str:
 
 
 def best_origin(samples: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return the rows of the most trusted origin that knows any of `columns` (all rows are of one input then)."""
+    """Return the rows of the most trusted origin that knows `columns` nearly always, and about as often as any other.
+
+    A socket polled now and then is the kernel's word, but a poor curve beside one row per ACK. All rows are of one
+    input. Without such an origin it is the one that knows most.
+    """
+    found = []
     for name in origins_in(samples):
         rows = samples.filter(pl.col("origin") == name)
-        if any(column in rows.columns and rows[column].count() for column in columns):
-            return rows.filter(pl.col("input") == rows["input"][0]) if "input" in rows.columns else rows
-    return samples.clear()
+        rows = rows.filter(pl.col("input") == rows["input"][0]) if "input" in rows.columns else rows
+        found.append((max((rows[column].count() for column in columns if column in rows.columns), default=0), rows))
+    most = max((known for known, _ in found), default=0)
+    if not most:
+        return samples.clear()
+    good = (rows for known, rows in found if known >= NEARLY * len(rows) and known >= most / 2)
+    return next(good, next(rows for known, rows in found if known == most))
+
+
+def typical_mss(*tables: pl.DataFrame) -> int | None:
+    """Return the median `mss_bytes` of the first table that knows it; None if none does.
+
+    Examples
+    --------
+    >>> typical_mss(pl.DataFrame({"cwnd_segments": [1]}), pl.DataFrame({"mss_bytes": [1448, 1448, 536]}))
+    1448
+    """
+    for table in tables:
+        median = table["mss_bytes"].median() if "mss_bytes" in table.columns else None
+        if isinstance(median, (int, float)) and median > 0:
+            return int(median)
+    return None
 
 
 def phase_spans(rows: pl.DataFrame, origin: int) -> list[Span]:

@@ -49,7 +49,14 @@ def to_chart(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None =
     return chart
 
 
-def to_spec(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = None, interactive: bool = True) -> Spec:
+def to_spec(
+    figure: Figure,
+    *,
+    width: int = DEFAULT_WIDTH,
+    height: int | None = None,
+    interactive: bool = True,
+    columns: int | None = None,
+) -> Spec:
     """Return `figure` as a Vega-Lite specification.
 
     Parameters
@@ -58,8 +65,10 @@ def to_spec(figure: Figure, *, width: int = DEFAULT_WIDTH, height: int | None = 
         As in `to_chart`.
     interactive
         False leaves out tooltips, zoom and legend selection, for images and print.
+    columns
+        Pixel columns that curves are thinned to; by default `width`.
     """
-    figure = thin_figure(figure, width)
+    figure = thin_figure(figure, columns or width)
     count = len(figure.panels)
     height = height or (SINGLE_HEIGHT if count == 1 else PANEL_HEIGHT * count)
     total = sum(panel.weight for panel in figure.panels)

@@ -16,14 +16,16 @@ import polars as pl
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
 from tracetool.report.selection import display_filter as wireshark_filter
-from tracetool.report.selection import rows, short_names, title_of
+from tracetool.report.selection import one_view, rows, short_names, title_of
 from tracetool.report.tracks import (
+    best_origin,
     flow_style,
     origin_words,
     origins_in,
     phase_spans,
     start_of,
     track,
+    typical_mss,
     value_axis,
 )
 
@@ -125,18 +127,25 @@ def cwnd_figure(
     )
 
 
-def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
-    """Return the figure of connections of a dataset, each as all inputs see it; options are those of `cwnd_figure`."""
+def build(dataset: Dataset, connections: Sequence[Connection], *, every_input: bool = False, **options: Any) -> Figure:
+    """Return the figure of connections of a dataset, each as all inputs see it; options are those of `cwnd_figure`.
+
+    Of several captures only the one nearest to the sender is drawn, unless `every_input` asks for all.
+    """
+    views = [one_view(connection) for connection in connections]
     samples = rows(dataset, "samples", connections)
+    inputs = [view.parts[0].input for view in views]
+    if not every_input:
+        samples = samples.filter((pl.col("origin") != "inferred") | pl.col("input").is_in(inputs))
     samples = samples.with_columns(origin=_tell_apart(samples))
     if not samples["cwnd_segments"].count():
         raise NothingMatchedError(f"{connections[0].label}: nothing is known of its cwnd")
     one = len(connections) == 1
     return cwnd_figure(
         samples.filter(pl.col("cwnd_segments").is_not_null()),
-        events=rows(dataset, "events", connections),
-        recoveries=rows(dataset, "recoveries", connections),
-        slow_starts=rows(dataset, "slow_starts", connections),
+        events=rows(dataset, "events", views),
+        recoveries=rows(dataset, "recoveries", views),
+        slow_starts=rows(dataset, "slow_starts", views),
         flow_label=title_of(dataset, connections[0]) if one else short_names(dataset, connections),
         display_filter=wireshark_filter(connections[0]) if one else "",
         **options,
@@ -178,7 +187,7 @@ def _panel(
     series: list[Series] = []
     best = samples.filter(pl.col("origin") == origins[0]) if origins else samples
     if inflight:
-        series += _inflight(best, origin)
+        series += _inflight(samples, origin)
     for rank, name in enumerate(origins):
         rows = samples.filter(pl.col("origin") == name)
         suffix = f" ({name})" if len(origins) > 1 else ""
@@ -190,7 +199,13 @@ def _panel(
         series += track(rows, origin, "cwnd_segments", f"cwnd{suffix}", _CWND[rank % len(_CWND)])
     events, recoveries, slow_starts = tables
     marks = [*_retransmissions(events, best, origin), *_recoveries(recoveries, origin), *_exits(slow_starts, origin)]
-    return Panel(y, tuple(series), tuple(marks), tuple(phase_spans(best, origin)) if phases else (), title=title)
+    return Panel(
+        y,
+        tuple(series),
+        tuple(marks),
+        tuple(phase_spans(best_origin(samples, ("phase",)), origin)) if phases else (),
+        title=title,
+    )
 
 
 def _overlay(samples: pl.DataFrame, flows: list[int], labels: str | dict[int, str], origin: int, y: Axis) -> Panel:
@@ -206,14 +221,12 @@ def _overlay(samples: pl.DataFrame, flows: list[int], labels: str | dict[int, st
     return Panel(Axis("cwnd", y.unit, y.scale, y.low), tuple(series))
 
 
-def _inflight(rows: pl.DataFrame, origin: int) -> list[Series]:
-    if not {"inflight_bytes", "mss_bytes"} <= set(rows.columns):
+def _inflight(samples: pl.DataFrame, origin: int) -> list[Series]:
+    """Return bytes in flight in typical segments, from the origin that knows them best."""
+    best, mss = best_origin(samples, ("inflight_bytes",)), typical_mss(samples)
+    if mss is None:
         return []
-    mss = rows["mss_bytes"].drop_nulls().median()
-    if not isinstance(mss, (int, float)) or mss <= 0:
-        return []
-    segments = rows.with_columns(pl.col("inflight_bytes") / pl.col("mss_bytes").fill_null(int(mss)).cast(pl.Float64))
-    return track(segments, origin, "inflight_bytes", "in flight", Style(6, 2, ".", light=True))
+    return track(best, origin, "inflight_bytes", "in flight", Style(6, 2, ".", light=True), factor=1 / mss)
 
 
 def _bounds(rows: pl.DataFrame, origin: int, suffix: str, style: Style) -> list[Series]:

@@ -10,7 +10,16 @@ import polars as pl
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Span, Style, seconds_after
 from tracetool.report.selection import display_filter, rows, title_of
-from tracetool.report.tracks import MAX_SPANS, best_origin, flow_style, origin_words, start_of, track, value_axis
+from tracetool.report.tracks import (
+    MAX_SPANS,
+    best_origin,
+    flow_style,
+    origin_words,
+    start_of,
+    track,
+    typical_mss,
+    value_axis,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,9 +74,8 @@ def inflight_figure(
             )
             continue
         series += track(best, origin, "snd_wnd_bytes", RECEIVER, Style(4, 2, "w", light=True), factor=KB)
-        if {"cwnd_segments", "mss_bytes"} <= set(best.columns):
-            sized = best.with_columns(cwnd=pl.col("cwnd_segments") * pl.col("mss_bytes").forward_fill().backward_fill())
-            series += track(sized, origin, "cwnd", "cwnd", Style(1, 1, "#"), factor=KB)
+        if mss := typical_mss(best, samples):
+            series += track(best, origin, "cwnd_segments", "cwnd", Style(1, 1, "#"), factor=mss * KB)
         series += track(best, origin, "inflight_bytes", "in flight", Style(0, 0, "*"), factor=KB)
         spans = _limits(best, origin)
     label = flow_label if isinstance(flow_label, str) else f"{len(flows)} flows"

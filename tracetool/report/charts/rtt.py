@@ -13,7 +13,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Style, floats
-from tracetool.report.selection import capture_of, display_filter, rows, short_names, title_of
+from tracetool.report.selection import display_filter, one_view, rows, short_names, title_of
 from tracetool.report.tracks import best_origin, flow_style, origin_words, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def rtt_figure(
                 shares += _distribution(own, name, Style(style.color, style.dash, "*" if method == "ack" else "o"))
         series += _sender(samples, origin)
     panels = [Panel(value_axis("RTT", "ms", log=log), tuple(series), weight=1.4)]
-    if cdf:
+    if cdf and shares:
         axis = Axis("RTT", "ms", "log" if log else "linear")
         panels.append(Panel(Axis("share of samples", low=0.0, high=1.0), tuple(shares), x=axis))
     title = f"{len(flows)} flows" if several or isinstance(flow_label, dict) else flow_label
@@ -129,8 +129,7 @@ def _subtitle(rtts: pl.DataFrame, samples: pl.DataFrame | None) -> str:
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
     """Return the figure of connections of a dataset; options are those of `rtt_figure`."""
     samples = rows(dataset, "samples", connections)
-    seen = [capture_of(connection) for connection in connections if _captured(connection)]
-    rtts = rows(dataset, "rtts", seen) if seen else rows(dataset, "rtts", connections).clear()
+    rtts = rows(dataset, "rtts", [one_view(connection) for connection in connections])
     one = len(connections) == 1
     if not len(rtts) and not samples["srtt_ns"].count():
         raise NothingMatchedError(f"{connections[0].label}: no round-trip time is known")
@@ -141,7 +140,3 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
         display_filter=display_filter(connections[0]) if one else "",
         **options,
     )
-
-
-def _captured(connection: Connection) -> bool:
-    return any(part.row.get("stream") is not None for part in connection.parts)

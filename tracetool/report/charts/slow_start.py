@@ -15,7 +15,7 @@ import polars as pl
 from tracetool.errors import NothingMatchedError
 from tracetool.metrics.slow_start import hystart_delay_threshold_ms
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, seconds_after
-from tracetool.report.selection import capture_of, display_filter, rows, title_of
+from tracetool.report.selection import display_filter, one_view, rows, title_of
 from tracetool.report.tracks import best_origin, origin_words, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -193,8 +193,7 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
     samples = rows(dataset, "samples", connection)
     if not samples["cwnd_segments"].count():
         raise NothingMatchedError(f"{connection.label}: nothing is known of its cwnd")
-    captured = any(part.row.get("stream") is not None for part in connection.parts)
-    seen = capture_of(connection) if captured else connection
+    seen = one_view(connection)
     return slow_start_figure(
         samples,
         rtts=rows(dataset, "rtts", seen),
