@@ -1,0 +1,43 @@
+"""No kernel reads or writes outside its arrays, whatever the input."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def checked(tmp_path, code: list[str]) -> subprocess.CompletedProcess:
+    """Run something with checked kernels, compiled anew: the cache would give unchecked ones."""
+    environment = os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *code], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=900
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_kernels_stay_inside_their_arrays(tmp_path):
+    done = checked(tmp_path, ["-m", "tests.fuzz.checked", "1000", "1"])
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "pcapng" in done.stdout
+
+
+def test_the_check_finds_a_read_out_of_bounds(tmp_path):
+    """A kernel that reads one byte too far is caught: else the test above would prove nothing."""
+    code = """
+import numpy as np
+from tests.fuzz.checked import install
+install()
+from tracetool.kernels.loads import be16
+be16(np.zeros(4, np.uint8), 2)
+be16(np.zeros(4, np.uint8), 3)
+"""
+    done = checked(tmp_path, ["-c", code])
+    assert "a load out of bounds" in done.stderr
+    assert "line 7" in done.stderr
