@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 HERE = Path(__file__).resolve().parent
 TRACES = HERE.parent.parent / "shared" / "traces"
 FIRST_PORT = 5201  # flow i of a recording goes to this port + i
+SERVER_PORTS = range(FIRST_PORT, FIRST_PORT + 60)
 UNSET = 0x7FFFFFFF  # the kernel's "no ssthresh yet"
 ETHERNET_BYTES = 14
 
@@ -131,14 +132,17 @@ def data_flow(capture: list[Frame], port: int) -> frozenset[str]:
 
 
 def cut_probe(text: str, flows: set[frozenset[str]], start: float, end: float) -> str:
-    """Lines of a tcp_probe log that belong to the flows and the span; the count in its heading is kept true."""
+    """Lines of a tcp_probe log that belong to the flows' senders and the span; the count in its heading is kept true.
+
+    Both ends ran on one host, so the log has events of the receiving sockets, too: their own port is the server's.
+    """
     ports = {frozenset(e.rsplit(":", 1)[1] for e in ends) for ends in flows}
     kept = []
     for line in text.splitlines(keepends=True):
         probe, event = PROBE.search(line), EVENT.search(line)
         match = probe or event
         mine = (probe and frozenset((probe["src"], probe["dest"])) in flows) or (
-            event and frozenset((event["sport"], event["dport"])) in ports
+            event and int(event["dport"]) in SERVER_PORTS and frozenset((event["sport"], event["dport"])) in ports
         )
         if match is None or (mine and start <= float(match["time"]) < end):
             kept.append(line)

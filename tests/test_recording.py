@@ -133,51 +133,71 @@ def test_each_file_is_read_as_what_it_is_and_none_is_damaged(recording):
     inputs = rows(recording, "inputs")
     assert sorted(inputs["format"]) == ["pcap", "ss", "tcp_probe"]
     assert not inputs["damaged"].any()
-    assert inputs.row(by_predicate=inputs["format"].is_in(["pcap"]), named=True)["time_resolution_ns"] == 1
+    assert dict(inputs.select("format", "time_resolution_ns").iter_rows())["pcap"] == 1
 
 
-def test_the_data_flow_is_in_all_three(recording):
+def captured(recording: Path) -> dict:
+    """The data flow as the capture has it (iperf3 has a second, small connection)."""
     import polars as pl
 
-    flows = rows(recording, "flows").with_columns(
-        ends=pl.concat_str("addr_a", "port_a", "addr_b", "port_b", separator=" ")
-    )
-    captured = flows.filter(pl.col("payload_bytes_a2b") > 1_000_000)
-    assert captured.height == 1
-    assert flows.filter(pl.col("ends") == captured["ends"].item())["input"].n_unique() == 3
+    flows = rows(recording, "flows").join(rows(recording, "inputs").select("input", "format"), on="input")
+    return flows.filter(pl.col("format") == "pcap").sort("payload_bytes_a2b").row(-1, named=True)
+
+
+def samples_of(recording: Path, flow: dict, origin: str):
+    """The kernel's samples of that flow, from one source."""
+    import polars as pl
+
+    mine = rows(recording, "flows").filter(pl.col("port_a") == flow["port_a"], pl.col("port_b") == flow["port_b"])
+    samples = rows(recording, "samples").join(mine.select("input", "flow"), on=["input", "flow"], how="semi")
+    return samples.filter(pl.col("origin") == origin).sort("time")
+
+
+def test_the_data_flow_is_in_all_three_and_they_agree_on_its_size(recording):
+    flow = captured(recording)
+    flows = rows(recording, "flows")
+    for end in ("addr_a", "port_a", "addr_b", "port_b"):
+        flows = flows.filter(flows[end] == flow[end])
+    assert flows["input"].n_unique() == flows.height == 3
+    assert flow["payload_bytes_a2b"] > 1_000_000
+    assert flows["payload_bytes_a2b"].min() > 0.8 * flow["payload_bytes_a2b"]
 
 
 def test_the_clocks_agree(recording):
-    """Each ACK that the kernel tells of stands in the capture, at most 10 ms earlier in nearly all cases."""
+    """What an event's ACK acknowledged shows in the next event; that very ACK stands in the capture just before it."""
     import polars as pl
 
-    flows = rows(recording, "flows")
-    bulk = flows.filter(pl.col("payload_bytes_a2b") > 1_000_000).row(0, named=True)
-    packets = rows(recording, "packets").filter(pl.col("flow") == bulk["flow"], pl.col("direction") == "b2a")
-    same = flows.filter(pl.col("port_a") == bulk["port_a"])
-    samples = rows(recording, "samples").join(same.select("input", "flow"), on=["input", "flow"], how="semi")
-    probe = samples.filter(pl.col("origin") == "tcp_probe").sort("time")
-    late = probe.join_asof(packets.sort("time").select("time", arrived="time"), on="time", strategy="backward")
-    assert probe.height > 100
-    assert (late["time"] - late["arrived"] < timedelta(milliseconds=10)).mean() > 0.99
-    polled = samples.filter(pl.col("origin") == "ss").sort("time")
-    assert polled["time"].is_between(bulk["start"] - timedelta(seconds=1), bulk["end"] + timedelta(seconds=1)).all()
-    assert polled.height > 20
+    flow = captured(recording)
+    arrived = (
+        rows(recording, "packets")
+        .filter(pl.col("flow") == flow["flow"], pl.col("direction") == "b2a", pl.col("ack").is_not_null())
+        .group_by(snd_una=pl.col("ack") - 1)  # the log counts from its first byte, the capture from the SYN
+        .agg(arrived=pl.col("time").min())
+    )
+    probe = samples_of(recording, flow, "tcp_probe").select("time", snd_una=pl.col("snd_una").shift(-1))
+    new = probe.filter(pl.col("snd_una") > pl.col("snd_una").shift(1)).join(arrived, on="snd_una")
+    assert new.height > 0.9 * arrived.height > 100
+    delay = new["time"] - new["arrived"]
+    assert delay.is_between(timedelta(), timedelta(milliseconds=10)).mean() > 0.99
+    polled = samples_of(recording, flow, "ss")["time"]
+    assert polled.len() > 20
+    assert polled.is_between(flow["start"] - timedelta(seconds=1), flow["end"] + timedelta(seconds=1)).all()
 
 
 def test_tcp_probe_and_ss_tell_the_same_cwnd(recording):
-    """Where cwnd did not change for 20 ms around a poll, ss and tcp_probe name the same value."""
+    """What ss tells lies between what tcp_probe tells around that time (ss runs some time after its time stamp)."""
     import polars as pl
 
-    samples = rows(recording, "samples").sort("time")
-    known = samples.filter(pl.col("origin") == "tcp_probe").select("time", "cwnd_segments")
-    agree = total = 0
-    for when, cwnd in samples.filter(pl.col("origin") == "ss").select("time", "cwnd_segments").iter_rows():
-        near = known.filter((pl.col("time") - pl.lit(when)).abs() < timedelta(milliseconds=20))["cwnd_segments"]
-        if near.n_unique() == 1:
-            agree, total = agree + (near[0] == cwnd), total + 1
-    assert total > 5
-    assert agree / total > 0.9
+    flow = captured(recording)
+    known = samples_of(recording, flow, "tcp_probe").select("time", "cwnd_segments")
+    inside = []
+    for when, cwnd in samples_of(recording, flow, "ss").select("time", "cwnd_segments").iter_rows():
+        span = pl.col("time").is_between(when - timedelta(milliseconds=10), when + timedelta(milliseconds=100))
+        near = known.filter(span)["cwnd_segments"]
+        if near.len() > 2:
+            inside.append(near.min() <= cwnd <= near.max())
+    assert len(inside) > 10
+    assert sum(inside) > 0.8 * len(inside)
 
 
 def test_counters_are_there_before_and_after(recording):
