@@ -52,6 +52,8 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 US, MS = 1_000, 1_000_000
 RTO_LEAST = 200 * MS  # Linux, TCP_RTO_MIN
 RTO_FIRST = 1000 * MS  # RFC 6298
+#: A longer round trip (five times the longest timer) is a step of the clock.
+CLOCK_STEP = 600_000 * MS
 #: Reordering on a path is a matter of less; Wireshark takes the same where it has no RTT.
 REORDERING = 3 * MS
 #: A capture may hold an ACK before the data it acknowledges, where two queues of one interface are read in turn.
@@ -326,7 +328,8 @@ def _follow(
             while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & 0xFFFFFFFF) < HALF:
                 oldest += 1
             if oldest < newest and ticks[oldest % TICKS, 0] == tsecr[i]:
-                rtt_ticks[i] = now - ticks[oldest % TICKS, 1]
+                if 0 <= now - ticks[oldest % TICKS, 1] < CLOCK_STEP:
+                    rtt_ticks[i] = now - ticks[oldest % TICKS, 1]
                 oldest += 1
         head, tail = make_room(rows, head, tail)
         if edge > nxt:
@@ -351,7 +354,7 @@ def _follow(
             sample = timed = -1
             clean = True
             acked = 0
-            latest = -1  # when the last retransmission among the acknowledged was sent
+            latest = -1  # when the last sent of what is acknowledged was sent
             lowest = True
             lowest_at = latest_low = -1
             while head < tail and rows[head, START] < edge:
@@ -364,13 +367,13 @@ def _follow(
                 elif rows[head, COUNT] > 1:
                     if lowest:
                         lowest_at, latest_low = rows[head, START], rows[head, AGAIN]
-                    latest = max(latest, rows[head, AGAIN])
                     packet = rows[head, PACKET]
                     if kind[packet] == RETRANSMISSION:
                         if lowest and tsecr[i] > 0 and tsval[packet] >= 0 and ((tsecr[i] - tsval[packet]) & 0xFFFFFFFF) >= HALF:
                             kind[packet] = SPURIOUS  # Eifel (RFC 3522)
                             evidence[packet] = BY_EIFEL
                 lowest = False
+                latest = max(latest, rows[head, AGAIN])
                 clean = rows[head, COUNT] == 1 and not rows[head, SACKED]
                 single = rows[head, COUNT] == 1
                 sample, timed = now - rows[head, AGAIN], min(edge, rows[head, END])
@@ -387,7 +390,7 @@ def _follow(
                     total[POST_LOSS] += 1
                 elif not single:
                     total[AMBIGUOUS] += 1
-                elif clean:
+                elif clean and 0 <= sample < CLOCK_STEP:
                     rtt[i], rtt_seq[i], rtt_full[i] = sample, timed, full
                     total[SAMPLES] += 1
                     total[FULL_SAMPLES] += full
@@ -397,7 +400,7 @@ def _follow(
                     else:
                         rttvar += (abs(sample - srtt) - rttvar) // 4
                         srtt += (sample - srtt) // 8
-            if not sack_ok and edge == nxt and latest >= 0:
+            if not sack_ok and edge == nxt and latest_low >= 0:
                 # nothing else is under way: what was sent again after the lowest, and is acknowledged with it, may yet
                 # be answered on its own
                 echo_end = now + 2 * (srtt + behind)

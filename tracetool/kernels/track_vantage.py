@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SYN, RST, ACK = 2, 4, 16
 HALF = 1 << 31
+#: A longer round trip is a step of the clock (nanoseconds).
+CLOCK_STEP = 600_000_000_000
 
 
 @kernel
@@ -68,7 +70,8 @@ def find_echoes(
                 if syn >= 0:
                     if syns == 1:
                         gap = time[i] - syn
-                        handshake[flow, side] = gap
+                        if 0 <= gap < CLOCK_STEP:
+                            handshake[flow, side] = gap
                     syn = -1
                 if tsecr[i] > 0 and newest > oldest:
                     while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % size, 0]) & 0xFFFFFFFF) < HALF:
@@ -76,6 +79,6 @@ def find_echoes(
                     if oldest < newest and ticks[oldest % size, 0] == tsecr[i]:
                         gap = time[i] - ticks[oldest % size, 1]
                         oldest += 1
-                if gap >= 0:
+                if 0 <= gap < CLOCK_STEP:
                     best = gap if best < 0 else min(best, gap)
             echo[flow, side] = best

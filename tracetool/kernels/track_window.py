@@ -65,7 +65,9 @@ def measure_window(
                     if waiting and payload[i] > 0:
                         total[INITIAL_BYTES] += payload[i]
                         total[INITIAL_PACKETS] += 1
-                    outstanding = max(0, top - edge) if edge >= 0 and top >= 0 else 0
+                    if edge < 0:
+                        edge = seq[i]
+                    outstanding = max(0, top - edge) if top >= 0 else 0
                     if flags[i] & SYN == 0:
                         total[SUM] += outstanding
                         total[COUNT] += 1

@@ -80,7 +80,7 @@ def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int) -> 
     return Fit(hypothesis, window, misfit, groups)
 
 
-def choose(events: Ints, mss: int, initial_window: int = 10) -> Choice:
+def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10) -> Choice:
     """Try all hypotheses on the events of a flow and take the one that explains the sends best.
 
     Parameters
@@ -89,6 +89,8 @@ def choose(events: Ints, mss: int, initial_window: int = 10) -> Choice:
         Rows from `tracetool.kernels.replay.replay`.
     mss : int
         Payload of a full segment, bytes.
+    begun : bool
+        Whether the capture shows how the connection began.
     initial_window : int
         Segments.
 
@@ -96,7 +98,7 @@ def choose(events: Ints, mss: int, initial_window: int = 10) -> Choice:
     -------
     Choice
     """
-    fits = [fit(events, hypothesis, mss, initial_window) for hypothesis in hypotheses()]
+    fits = [fit(events, hypothesis, mss, initial_window) for hypothesis in hypotheses(begun=begun)]
     least = min(f.misfit for f in fits)
     groups = fits[0].groups
     tolerance = AS_GOOD + 1 / max(groups, 1)

@@ -127,7 +127,7 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
         again,
         again_segments,
     )
-    choice = choose(events, mss)
+    choice = choose(events, mss, begun=facts.syn_seen)
     return Inferred(
         samples=_samples(events, choice, mss),
         recoveries=recoveries(events, choice.best.window),

@@ -33,6 +33,10 @@ class Hypothesis:
         How HyStart begins its rounds (ERA_LATE_ROUNDS, ERA_ALL_ROUNDS).
     paced : bool
         Whether the socket is paced.
+    start : int
+        Whether the connection began in the capture (AT_BEGINNING), or before it, and then in which phase it was.
+    plateau : float
+        Of CUBIC past slow start: its window at the start of the capture, in parts of its last maximum.
     """
 
     name: str
@@ -41,6 +45,8 @@ class Hypothesis:
     hystart: int = 0
     era: int = wc.ERA_ALL_ROUNDS
     paced: bool = False
+    start: int = wc.AT_BEGINNING
+    plateau: float = 1.0
 
     def numbers(self, mss: int, initial_window: int) -> npt.NDArray[np.int64]:
         """Numbers that the window kernel takes."""
@@ -50,12 +56,19 @@ class Hypothesis:
         h[wc.HYSTART_ERA] = self.era
         h[wc.PACED] = self.paced
         h[wc.MSS] = mss
+        h[wc.START] = self.start
+        h[wc.PLATEAU] = round(self.plateau * 1024)
         h[wc.INITIAL_WINDOW] = initial_window
         return h
 
 
-def hypotheses() -> tuple[Hypothesis, ...]:
+def hypotheses(*, begun: bool = True) -> tuple[Hypothesis, ...]:
     """All hypotheses, the most usual first: where the sends cannot tell two apart, the earlier one is taken.
+
+    Parameters
+    ----------
+    begun : bool
+        Whether the capture shows how the connection began.
 
     Examples
     --------
@@ -64,4 +77,6 @@ def hypotheses() -> tuple[Hypothesis, ...]:
     """
     from tracetool.reconstruct.models import bbr, cubic, reno
 
-    return (*cubic.HYPOTHESES, *reno.HYPOTHESES, *bbr.HYPOTHESES)
+    if begun:
+        return (*cubic.HYPOTHESES, *reno.HYPOTHESES, *bbr.HYPOTHESES)
+    return (*cubic.UNDER_WAY, *reno.UNDER_WAY, *bbr.UNDER_WAY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracetool.kernels.window_columns import CUBIC, DELAY, ERA_LATE_ROUNDS, TRAIN
+from tracetool.kernels.window_columns import CUBIC, DELAY, ERA_LATE_ROUNDS, IN_SLOW_START, PAST_SLOW_START, TRAIN
 from tracetool.reconstruct.models import Hypothesis
 
 #: Linux ships with both detectors on; pacing doubles the threshold of the ACK train; until 6.13 a round of HyStart
@@ -14,4 +14,15 @@ HYPOTHESES = (
     Hypothesis("cubic, no HyStart", "cubic", CUBIC),
     Hypothesis("cubic, HyStart's train only", "cubic", CUBIC, TRAIN),
     Hypothesis("cubic, HyStart's delay only", "cubic", CUBIC, DELAY),
+)
+
+#: A capture that begins in mid-connection finds CUBIC somewhere between 0.7 of its last maximum, where a reduction
+#: leaves it, and well beyond that maximum.
+UNDER_WAY = (
+    *(
+        Hypothesis(f"cubic at {plateau:.2f} of its last maximum", "cubic", CUBIC, start=PAST_SLOW_START, plateau=plateau)
+        for plateau in (1.0, 0.95, 0.9, 0.8, 0.72, 1.05, 1.2, 1.5)
+    ),
+    Hypothesis("cubic in slow start, HyStart", "cubic", CUBIC, TRAIN | DELAY, start=IN_SLOW_START),
+    Hypothesis("cubic in slow start", "cubic", CUBIC, start=IN_SLOW_START),
 )
