@@ -43,7 +43,7 @@ class Contenders:
 
 def directed(flows: pl.DataFrame) -> pl.DataFrame:
     """Return flows with sender and receiver of the direction that carries more payload."""
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     back = pl.col("payload_bytes_b2a").fill_null(0) > pl.col("payload_bytes_a2b").fill_null(0)
 
@@ -94,7 +94,7 @@ def contenders(
     UsageError
         There is no such grouping.
     """
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     if group not in GROUPS:
         raise UsageError(f"group {group!r}: expected one of {', '.join(GROUPS)}")
@@ -146,14 +146,14 @@ COLUMNS = (
 
 
 def _columns(flows: pl.DataFrame) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     return flows.select(COLUMNS).with_columns(pl.col("protocol").cast(pl.String))
 
 
 def _silent(flows: pl.DataFrame, port: int) -> pl.DataFrame:
     """Return a row for a declared flow that never sent."""
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     row = dict.fromkeys(COLUMNS) | {"entity": f"port {port}", "label": f"(silent) > port {port}", "dst_port": port}
     return pl.DataFrame([row], schema=_columns(flows).schema)
@@ -178,7 +178,7 @@ def _group(row: Mapping[str, object], group: str, labels: Mapping[str, str]) -> 
 
 def _towards(packets: pl.DataFrame, known: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
     """Return the packets that travel from the measured flows' senders, whatever flow they belong to."""
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     a = pl.format("{}:{}", "addr_a", "port_a")
     b = pl.format("{}:{}", "addr_b", "port_b")

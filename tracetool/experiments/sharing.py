@@ -80,8 +80,8 @@ class Sharing:
         The curves over time scales; the second for the total (all captured traffic that way) and each flow.
     interval
         The interval they are computed over.
-    total_frame_bytes
-        Bytes of all captured frames that way, in the interval.
+    total_bytes
+        Bytes of all captured packets that way, in the interval, by layer.
     notes
         What a reader should know.
     """
@@ -93,7 +93,7 @@ class Sharing:
     jain_by_scale: pl.DataFrame
     cov_by_scale: pl.DataFrame
     interval: intervals.Interval
-    total_frame_bytes: int
+    total_bytes: dict[str, int]
     notes: tuple[str, ...]
 
 
@@ -126,7 +126,7 @@ def sharing(packets: pl.DataFrame, flows: pl.DataFrame, options: SharingOptions 
 
 def share(who: Contenders, options: SharingOptions) -> Sharing:
     """Measure contenders that are known; see `sharing`."""
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     span = interval_of(who.flows, options)
     inside = who.packets.filter(pl.col("time_ns").is_between(span.start_ns, span.end_ns, closed="left"))
@@ -141,9 +141,7 @@ def share(who: Contenders, options: SharingOptions) -> Sharing:
     limits = {"start_ns": span.start_ns, "end_ns": span.end_ns}
     binned = bins.binned(inside, entities, bin_ns=base_ns, layer=options.layer, **limits)
     by_scale = jain_by_scale.jain_by_scale(binned, bin_ns=base_ns, scales_ns=options.scales_ns, absent=options.absent)
-    everyone = bins.binned(
-        inside.with_columns(entity=pl.lit("all")), ["all"], bin_ns=base_ns, layer="frame", **limits
-    )
+    everyone = bins.binned(inside.with_columns(entity=pl.lit("all")), ["all"], bin_ns=base_ns, layer="frame", **limits)
     total = variation.cov_by_scale(everyone, bin_ns=base_ns, scales_ns=options.scales_ns, ddof=options.ddof)
     each = variation.cov_by_scale(binned, bin_ns=base_ns, scales_ns=options.scales_ns, ddof=options.ddof)
     notes = [*who.notes, *_warnings(everyone["all"].to_list())]
@@ -155,7 +153,7 @@ def share(who: Contenders, options: SharingOptions) -> Sharing:
         by_scale,
         pl.concat([total.filter(pl.col("entity") == "total"), each.filter(pl.col("entity") != "total")]),
         span,
-        int(inside["frame_bytes"].sum()),
+        {layer: int(inside.select(bins.layer_bytes(layer).sum()).item()) for layer in bins.LAYERS},
         tuple(notes),
     )
 
@@ -186,7 +184,7 @@ def interval_of(flows: pl.DataFrame, options: SharingOptions) -> intervals.Inter
 
 def _rates(who: Contenders, sizes: pl.DataFrame, span: intervals.Interval) -> pl.DataFrame:
     """Return each flow's bytes, rate, share and goodput over the interval."""
-    import polars as pl  # noqa: PLC0415 - heavy
+    import polars as pl
 
     first = who.flows["start_ns"].min()
     good = throughput(

@@ -89,6 +89,8 @@ _METRICS = (
            ("bytes per group and flow",), "protocol_fairness:groups"),
     Metric("reordering", "Reordered ratio, extent, late time, 3-reordering (RFC 4737)", "1", ("packets",),
            "reordering:reordering"),
+    Metric("reordering_by_sack", "Segments that SACKs passed over and that arrived: a sender's lower bound", "1",
+           ("packets",), "reordering_by_sack:reordering_by_sack"),
     Metric("reorder_density", "Reorder density and buffer-occupancy density (RFC 5236)", "1",
            ("arrivals in send order",), "reorder_density:reorder_density"),
     Metric("out_of_sequence", "Out-of-sequence segments by class (Jaiswal et al., tstat)", "segments",
