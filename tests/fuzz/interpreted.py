@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import sys
 import types
-from functools import partial
-from operator import itemgetter
 
 
 def _wrapped(value: int) -> int:
@@ -26,8 +24,19 @@ def _loader(size: int, order: str):
     return load
 
 
-def _set(field, record, value) -> None:
-    record[field] = value
+def _field(name: str) -> property:
+    """A field as compiled kernels know it: a number without overflow when read, cut to its width when written."""
+
+    def read(record):
+        return int(record[name])
+
+    def write(record, value) -> None:
+        kind = record.dtype.fields[name][0]
+        bits, sign = 8 * kind.itemsize, kind.kind == "i"
+        half = 1 << (bits - 1) if sign else 0
+        record[name] = ((int(value) + half) & ((1 << bits) - 1)) - half
+
+    return property(read, write)
 
 
 def install() -> None:
@@ -46,14 +55,14 @@ def install() -> None:
     sys.modules[loads.__name__] = tracetool.kernels.loads = loads
 
     class Record(np.record):
-        """A record whose fields are not hidden by array attributes of the same names."""
+        """A record with its fields as attributes."""
 
     from tracetool.kernels import records
 
     for name, value in list(vars(records).items()):
         if isinstance(value, np.dtype) and value.names:
-            for field in filter(partial(hasattr, np.void), value.names):
-                setattr(Record, field, property(itemgetter(field), lambda record, value, field=field: _set(field, record, value)))
+            for field in value.names:
+                setattr(Record, field, _field(field))
             setattr(records, name, np.dtype((Record, value)))
 
     from tracetool.kernels import flow_table
