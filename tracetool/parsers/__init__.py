@@ -39,6 +39,10 @@ FORMATS = (
     "tcp_probe",
     "proc_tcpprobe",
     "ss",
+    "iperf3",
+    "siftr",
+    "nstat",
+    "tcp_info",
 )
 
 Pieces = Iterator[tuple[str, "pa.Table"]]
