@@ -136,10 +136,10 @@ def _x_encoding(figure: Figure, panel: Panel, width: int, *, last: bool) -> Spec
 def _scale(axis: Axis, arrays: list[FloatArray], *, nice: int, ticks: int) -> Spec:
     """Return the scale and its ticks: those of linear axes follow a zoom, those of logarithmic ones are 1, 2, 5, 10."""
     scale = scale_of(axis, arrays, nice=nice, margin=MARGIN if nice else 0.0)
-    shape: Spec = {"domain": [scale.low, scale.high], "nice": False, "zero": False}
+    shape: Spec = {"domain": [scale.low, scale.high], "nice": False}
     if scale.log:
         return {"scale": {"type": "log", **shape}, "axis": {"labelFlush": False, "values": scale.ticks(ticks)}}
-    return {"scale": shape, "axis": {"labelFlush": False, "tickCount": ticks}}
+    return {"scale": {**shape, "zero": False}, "axis": {"labelFlush": False, "tickCount": ticks}}
 
 
 def _legends_overflow(figure: Figure, width: int) -> bool:
