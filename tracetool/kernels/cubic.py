@@ -16,6 +16,7 @@ from tracetool.kernels.window_columns import (
     LAST_MAX,
     LAST_TIME,
     ORIGIN,
+    SSTHRESH,
     TCP_CWND,
     K,
 )
@@ -101,6 +102,24 @@ def cubic_update(w: Ints, acked: int, now: int) -> None:
     if w[TCP_CWND] > cwnd:
         w[CNT] = min(w[CNT], cwnd // (w[TCP_CWND] - cwnd))
     w[CNT] = max(w[CNT], 2)
+
+
+@kernel
+def cubic_resume(w: Ints, plateau: int, now: int) -> None:
+    """Put an epoch that began before the capture where it must have stood: at `plateau`/1024 of its maximum.
+
+    The threshold it grew from follows, too.
+    """
+    w[LAST_MAX] = w[CWND] * 1024 // plateau
+    w[SSTHRESH] = w[LAST_MAX] * BETA // BETA_SCALE
+    w[ORIGIN] = w[LAST_MAX]
+    w[K] = cubic_root(CUBE_FACTOR * (w[LAST_MAX] - w[SSTHRESH]))
+    gap = w[LAST_MAX] - w[CWND]
+    offset = cubic_root(CUBE_FACTOR * abs(gap))
+    t = w[K] - offset if gap > 0 else w[K] + offset
+    w[EPOCH] = max(1, now - max(t, 0) * 1_000_000_000 // 1024)
+    w[TCP_CWND] = w[CWND]
+    w[CNT] = 100 * w[CWND]
 
 
 @kernel

@@ -46,6 +46,7 @@ from tracetool.kernels.replay_columns import (
     SND_NXT,
     SND_UNA,
     SND_WND,
+    STALE,
     STATE_WIDTH,
     TAIL,
     TIMER_START,
@@ -145,6 +146,7 @@ def replay(
     s[RTO] = INITIAL_RTO_NS
     s[SND_WND] = -1
     started = False
+    running = False
     syn_time = 0
     syn_sent = 0
     for i in range(count):
@@ -164,6 +166,7 @@ def replay(
                 s[ISN] = seq[i]
                 restart(s, seq[i] + 1)
                 started = True
+                running = True
                 continue
             if flags[i] & RST:
                 continue
@@ -171,8 +174,15 @@ def replay(
             end = start + payload[i] + (1 if flags[i] & FIN else 0)
             if end == start:
                 continue
-            if not started:
-                restart(s, start)
+            if not started:  # in the middle of a connection: what the first ACK leaves open was sent before
+                una = start
+                for k in range(i + 1, min(count, i + MAX_UNSEEN)):
+                    if not outbound[k] and flags[k] & ACK:
+                        una = min(start, ack[k])
+                        break
+                if start - una > MAX_UNSEEN * mss:
+                    una = start
+                restart(s, una)
                 started = True
             if start > s[SND_NXT] + MAX_UNSEEN * mss:
                 restart(s, start)
@@ -211,7 +221,8 @@ def replay(
                     s[TIMER_START] = now
                 tail = s[TAIL]
                 if start > s[SND_NXT]:  # frames the capture missed
-                    board = add_segments(board, s, s[SND_NXT], start, now, mss, UNSEEN)
+                    board = add_segments(board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE)
+                running = True
                 board = add_segments(board, s, new, end, now, mss, 0)
                 s[SND_NXT] = end
                 if rows > 0:
@@ -224,7 +235,7 @@ def replay(
                 e[NXT] = s[SND_NXT]
                 e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
             continue
-        if not flags[i] & ACK or ack[i] < 0 or flags[i] & RST:
+        if not flags[i] & ACK or flags[i] & RST:
             continue
         if flags[i] & SYN:
             if syn_sent == 1:

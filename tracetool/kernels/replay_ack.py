@@ -78,6 +78,7 @@ from tracetool.kernels.replay_columns import (
     SND_WND,
     SRTT,
     SRTT_AFTER,
+    STALE,
     STATE_AFTER,
     TAGS,
     TAIL,
@@ -132,7 +133,7 @@ def note_reordering(s: Ints, low: int, mss: int) -> None:
 @kernel
 def rate_delivered(row: Ints, s: Ints, x: Ints) -> None:
     """Take the delivery state of a delivered segment, if it is the last sent (`tcp_rate_skb_delivered`)."""
-    if row[TX_DELIVERED_TIME] == 0:
+    if row[TX_DELIVERED_TIME] == 0 or row[TAGS] & STALE:
         return
     later = row[SENT] > s[FIRST_TX_TIME] or (row[SENT] == s[FIRST_TX_TIME] and row[END] > x[SAMPLE_END])
     if x[PRIOR_TIME] == 0 or later:
@@ -158,14 +159,15 @@ def tag_sacked(board: Ints, s: Ints, x: Ints, n: int, now: int, duplicate: bool)
     if row[END] <= s[SND_UNA]:
         return
     if not tags & SACKED:
-        rack_advance(s, tags, row[END], row[SENT], now)
+        if not tags & STALE:
+            rack_advance(s, tags, row[END], row[SENT], now)
         if tags & RETRANS:
             if tags & LOST:
                 tags &= ~(LOST | RETRANS)
                 s[LOST_OUT] -= 1
                 s[RETRANS_OUT] -= 1
         else:
-            if not tags & EVER_RETRANS:
+            if not tags & (EVER_RETRANS | STALE):
                 if row[SEQ] < highest_sack(s):
                     x[REORD] = min(x[REORD], row[SEQ])
                 if row[END] <= s[HIGH_SEQ]:
@@ -279,7 +281,7 @@ def clean_queue(board: Ints, s: Ints, x: Ints, now: int, sack: bool, echoed: int
         tags = row[TAGS]
         if tags & (RETRANS | EVER_RETRANS):
             x[RETRANS_ACKED] = 1
-        elif not tags & SACKED:
+        elif not tags & (SACKED | STALE):
             x[LAST_ACKED] = row[SENT]
             if x[FIRST_ACKED] == 0:
                 x[FIRST_ACKED] = row[SENT]
@@ -288,7 +290,7 @@ def clean_queue(board: Ints, s: Ints, x: Ints, now: int, sack: bool, echoed: int
                 x[ORIGINAL] = 1
         if sack and not tags & SACKED:
             s[DELIVERED] += 1
-            if not (tags & (RETRANS | EVER_RETRANS) and echo_before(echoed, row[TX_TSVAL])):
+            if not (tags & STALE or (tags & (RETRANS | EVER_RETRANS) and echo_before(echoed, row[TX_TSVAL]))):
                 rack_advance(s, tags, row[END], row[SENT], now)
         rate_delivered(row, s, x)
         x[PACKETS_ACKED] += 1

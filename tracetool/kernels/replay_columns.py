@@ -9,8 +9,8 @@ TX_TSVAL = 10
 BOARD_WIDTH = 11
 
 #: Tags of a segment, as TCPCB_* of the kernel: SACKed, held for lost, retransmission outstanding, ever retransmitted,
-#: and never captured.
-SACKED, LOST, RETRANS, EVER_RETRANS, UNSEEN = 1, 2, 4, 8, 16
+#: never captured, and sent before the capture began (at a time unknown).
+SACKED, LOST, RETRANS, EVER_RETRANS, UNSEEN, STALE = 1, 2, 4, 8, 16, 32
 
 # --- the sender's state, without what depends on the congestion control ----------------------------------------------
 HEAD, TAIL, OLDEST, NEWEST = 0, 1, 2, 3  # segments outstanding are HEAD..TAIL-1; ends of the list by time of sending

@@ -13,13 +13,14 @@ import numpy as np
 
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.bbr import bbr_react, bbr_start, bbr_timeout, bbr_undo, start_probe_bw
-from tracetool.kernels.cubic import cubic_idle, cubic_reset, cubic_ssthresh, cubic_update
+from tracetool.kernels.cubic import cubic_idle, cubic_reset, cubic_resume, cubic_ssthresh, cubic_update
 from tracetool.kernels.hystart import FOREVER, hystart_reset, hystart_update
 from tracetool.kernels.replay_columns import (
     ADVANCED,
     CA_RTT,
     CWR_STATE,
     DELIVERED_BEFORE,
+    DISORDER,
     ECHO,
     FIRST_SEND,
     FLAGS,
@@ -58,10 +59,13 @@ from tracetool.kernels.replay_columns import (
     STATE_BEFORE,
     TIME,
     UNA,
+    UNA_BEFORE,
 )
 from tracetool.kernels.window_columns import (
+    AT_BEGINNING,
     BBR,
     BBR_CYCLE,
+    BBR_FULL_REACHED,
     BBR_MODE,
     BBR_RATE,
     CC,
@@ -86,6 +90,8 @@ from tracetool.kernels.window_columns import (
     IS_LIMITED,
     MAX_PACKETS_OUT,
     MSS,
+    PAST_SLOW_START,
+    PLATEAU,
     PRIOR_CWND,
     PRIOR_SSTHRESH,
     PROBE_BW,
@@ -98,6 +104,8 @@ from tracetool.kernels.window_columns import (
     SLACK,
     SLACK_SEQ,
     SSTHRESH,
+    SSTHRESH_GUESSED,
+    START,
     USAGE_SEQ,
 )
 
@@ -108,8 +116,8 @@ if TYPE_CHECKING:
 
 #: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
 OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
-OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED = 7, 8, 9, 10, 11, 12
-OUT_WIDTH = 13
+OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED = 7, 8, 9, 10, 11, 12, 13
+OUT_WIDTH = 14
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
@@ -269,6 +277,12 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
                 hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
     if e[FLAGS] & ECHO:
         w[PRIOR_SSTHRESH] = 0
+    if ops & (OP_TLP_LOSS | OP_CWR | OP_RECOVERY) and w[SSTHRESH_GUESSED]:
+        # what was guessed of the time before the capture no longer matters
+        w[SSTHRESH_GUESSED] = 0
+        w[FIT_SURPLUS] = 0
+        w[FIT_DEFICIT] = 0
+        w[FIT_GROUPS] = 0
     if ops:
         if ops & OP_TLP_LOSS:
             begin_reduction(w, h)
@@ -307,6 +321,8 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         if 0 < w[SLACK] < INFINITE and 2 * w[ROUND_SENDS] >= w[ROUND_EVENTS]:
             w[FIT_LOWERED] += 1
             w[FIT_DEFICIT] += w[SLACK]
+            if e[STATE_AFTER] <= DISORDER:
+                w[CWND] = max(w[CWND] - w[SLACK], 1)
         w[SLACK] = INFINITE
         w[SLACK_SEQ] = e[NXT]
         w[ROUND_SENDS] = 0
@@ -374,20 +390,36 @@ def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
     out = np.zeros((rows, OUT_WIDTH), np.int64)
     w[CWND] = h[INITIAL_WINDOW]
     w[SSTHRESH] = INFINITE
+    if h[START] != AT_BEGINNING:
+        w[CWND] = 1
+    if h[START] == PAST_SLOW_START:
+        w[SSTHRESH] = 1
+        w[SSTHRESH_GUESSED] = 1
     if rows:
         w[CWND_STAMP] = events[0, TIME]
         hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])
         bbr_start(w, events[0, TIME], events[0, DELIVERED_BEFORE], events[0, MIN_RTT_BEFORE])
+        if h[CC] == BBR and h[START] == PAST_SLOW_START:
+            w[BBR_FULL_REACHED] = 1
+            start_probe_bw(w, events[0, TIME], 2)
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
+    resuming = h[START] == PAST_SLOW_START and h[CC] == CUBIC
+    begun = 0
     for r in range(rows):
         e = events[r]
+        if r == 0:
+            begun = e[NXT]
         if e[PIPE_BEFORE] > w[CWND]:
             w[CWND] = e[PIPE_BEFORE]
         out[r, OUT_CWND] = w[CWND]
         out[r, OUT_SSTHRESH] = w[SSTHRESH]
         out[r, OUT_MODE] = w[BBR_MODE]
+        out[r, OUT_GUESSED] = w[SSTHRESH_GUESSED]
+        if resuming and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known
+            resuming = False
+            cubic_resume(w, h[PLATEAU], e[TIME])
         found = w[FOUND]
         react(w, h, e)
         if w[FOUND] and not found:

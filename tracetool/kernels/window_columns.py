@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # --- a hypothesis ----------------------------------------------------------------------------------------------------
-CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS = 0, 1, 2, 3, 4, 5
+CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS, START, PLATEAU = 0, 1, 2, 3, 4, 5, 6, 7
 HYPOTHESIS_WIDTH = 8
 
 RENO, CUBIC, BBR = 0, 1, 2
@@ -11,6 +11,9 @@ RENO, CUBIC, BBR = 0, 1, 2
 TRAIN, DELAY, PLUS_PLUS = 1, 2, 4
 #: HYSTART_ERA: Linux 5.6 to 6.13 begins a round only once the window has 16 segments; later ones always do.
 ERA_LATE_ROUNDS, ERA_ALL_ROUNDS = 0, 1
+#: START: the connection began in the capture, or before it: then in slow start or past it. Past it, PLATEAU says where
+#: on its curve CUBIC stood: the window then in 1/1024 of the last maximum.
+AT_BEGINNING, IN_SLOW_START, PAST_SLOW_START = 0, 1, 2
 
 # --- the window ------------------------------------------------------------------------------------------------------
 CWND, SSTHRESH, COUNT, PRIOR_CWND, PRIOR_SSTHRESH, PRR_DELIVERED, PRR_OUT = 0, 1, 2, 3, 4, 5, 6
@@ -31,7 +34,7 @@ BBR_CYCLE, BBR_CYCLE_TIME, BBR_PACING_GAIN, BBR_GAIN, BBR_RATE = 52, 53, 54, 55,
 BBR_PROBE_RTT_DONE, BBR_PROBE_RTT_ROUND, BBR_ACK_EPOCH, BBR_ACK_EPOCH_ACKED = 57, 58, 59, 60
 BBR_AGGREGATED_INDEX, BBR_AGGREGATED_ROUNDS, BBR_LIMITED_FROM, BBR_LIMITED_TO = 61, 62, 63, 64
 BBR_AGGREGATED, BBR_BW = 65, 67  # two and six columns
-ROUND_SENDS, ROUND_EVENTS = 73, 74
+ROUND_SENDS, ROUND_EVENTS, SSTHRESH_GUESSED = 73, 74, 75
 WINDOW_WIDTH = 76
 
 STARTUP, DRAIN, PROBE_BW, PROBE_RTT = 0, 1, 2, 3
