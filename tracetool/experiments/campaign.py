@@ -152,8 +152,8 @@ def _load(place: Path) -> RunResult | None:
     try:
         raw = json.loads(place.read_text(encoding="utf-8"))
         values = tuple(Value(**value) for value in raw.pop("values"))
-        lists = {name: tuple(raw.pop(name)) for name in ("flows", "notes", "warnings")}
-        return RunResult(values=values, **lists, **raw)
+        flows, notes, warnings = (tuple(raw.pop(name)) for name in ("flows", "notes", "warnings"))
+        return RunResult(values, flows, notes=notes, warnings=warnings, **raw)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Shaping bursts and the queue that drains after the interval lift the measured rate a little above the declared one.
 ABOVE_CAPACITY = 1.02
+SIDES: tuple[str, ...] = ("sender", "receiver")
 CAPTURED_SHARE = "share of link used by captured flows"
 
 
@@ -95,7 +96,7 @@ def _measure(run: Run, options: SharingOptions, folder: str) -> RunResult:
     if "capture" in sides and "sender" not in sides and "receiver" not in sides:
         sides["sender"] = sides.pop("capture")
     ports = tuple(run.setting.ports)
-    who = {
+    who: dict[str, Contenders] = {
         where: contenders(
             *sides[where],
             min_bytes=options.min_bytes,
@@ -103,7 +104,7 @@ def _measure(run: Run, options: SharingOptions, folder: str) -> RunResult:
             groups={str(port): role for port, role in run.setting.ports.items()} or options.groups,
             declared_ports=ports or options.ports,
         )
-        for where in ("sender", "receiver")
+        for where in SIDES
         if where in sides
     }
     if not who:
@@ -168,12 +169,9 @@ def _utilisation(run: Run, found: Sharing, side: str) -> Value:
 
 def _drops(who: dict[str, Contenders], counters: pl.DataFrame | None, span: Interval, seen: SenderView) -> Value:
     """Return the value of table 3 from the best source there is."""
-    import polars as pl
-
     if counters is not None and len(counters):
         queues = queue_drops.drops_from_counters(counters, start_ns=span.start_ns, end_ns=span.end_ns)
-        # Where a device has several queues the root repeats what its children count.
-        leaves = queues.filter(~pl.col("is_root")) if (~queues["is_root"]).any() else queues
+        leaves = queue_drops.bottleneck_queues(queues)
         if leaves["dropped"].null_count() or leaves["forwarded"].null_count():
             return Value("queue_drop_ratio", None, "no-input", label="router-counters")
         measure = queue_drops.queue_drop_ratio(int(leaves["dropped"].sum()), int(leaves["forwarded"].sum()))
@@ -199,7 +197,7 @@ def _scales(found: Sharing) -> list[Value]:
 
 def _path_values(found: Sharing, seen: SenderView, late: tuple[float | None, str]) -> list[Value]:
     """Return the values of the tables of a sweep."""
-    goodput = found.flows["goodput_bps"].sum()
+    goodput = float(found.flows["goodput_bps"].sum())
     return [
         Value("throughput", goodput, label="goodput, bit/s"),
         _or_missing("rtt_mean", seen.rtt_mean_s, "data to ACK, s"),

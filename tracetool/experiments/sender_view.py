@@ -84,8 +84,8 @@ def _samples(packets: pl.DataFrame, flows: pl.DataFrame) -> list[np.ndarray]:
             start=pl.col("seq").fill_null(0),
             end=pl.when(forward).then(pl.col("seq") + pl.col("payload_bytes")).otherwise(pl.col("ack")),
         )
-        columns = (ends[name].to_numpy() for name in ("is_ack", "time", "start", "end"))
-        found.append(np.array(rtt_data_ack(*columns).samples_ns, np.int64))
+        is_ack, time, start, end = (ends[name].to_numpy() for name in ends.columns)
+        found.append(np.array(rtt_data_ack(is_ack, time, start, end).samples_ns, np.int64))
     return found
 
 

@@ -125,13 +125,13 @@ def drops_from_counters(
     Returns
     -------
     polars.DataFrame
-        ``device``, ``handle``, ``kind``, ``is_root``, ``dropped``, ``forwarded``, ``marked``,
+        ``input``, ``device``, ``handle``, ``parent``, ``kind``, ``is_root``, ``dropped``, ``forwarded``, ``marked``,
         ``value``, ``reason``, ``mark_ratio``, ``source``, ``start_ns``, ``end_ns``.
     """
     import polars as pl
 
     rows = []
-    keys = ["input", "device", "handle", "kind", "is_root"]
+    keys = ["input", "device", "handle", "parent", "kind", "is_root"]
     ordered = counters.with_columns(pl.col("time").cast(pl.Int64).alias("time_ns")).sort("time_ns", maintain_order=True)
     for key, queue in ordered.group_by(keys, maintain_order=True):
         around = _around(queue, start_ns, end_ns)
@@ -145,7 +145,7 @@ def drops_from_counters(
         span = (around["time_ns"].first(), around["time_ns"].last())
         rows.append((*key, dropped, forwarded, marked, ratio.value, ratio.reason, mark.value, "router-counters", *span))
     schema = {
-        **dict.fromkeys(("input", "device", "handle", "kind"), pl.String),
+        **dict.fromkeys(("input", "device", "handle", "parent", "kind"), pl.String),
         "is_root": pl.Boolean,
         **dict.fromkeys(("dropped", "forwarded", "marked"), pl.Int64),
         "value": pl.Float64,
@@ -156,6 +156,25 @@ def drops_from_counters(
         "end_ns": pl.Int64,
     }
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def bottleneck_queues(queues: pl.DataFrame) -> pl.DataFrame:
+    """Return the queues of the device that dropped most, without a root that repeats what its children count.
+
+    Parameters
+    ----------
+    queues
+        What `drops_from_counters` returns.
+    """
+    import polars as pl
+
+    if queues.is_empty():
+        return queues
+    totals = queues.group_by("device").agg(pl.col("dropped").sum(), pl.col("forwarded").sum())
+    device = totals.sort("dropped", "forwarded", "device", descending=True)["device"][0]
+    own = queues.filter(pl.col("device") == device)
+    leaves = own.filter(~pl.col("is_root"))
+    return leaves if len(leaves) else own
 
 
 def _around(queue: pl.DataFrame, start_ns: int | None, end_ns: int | None) -> pl.DataFrame:

@@ -68,7 +68,10 @@ class DataAckRtts:
 
 
 def rtt_data_ack(
-    is_ack: Sequence[bool], time_ns: Sequence[int], start: Sequence[int], end: Sequence[int]
+    is_ack: Sequence[bool] | np.ndarray,
+    time_ns: Sequence[int] | np.ndarray,
+    start: Sequence[int] | np.ndarray,
+    end: Sequence[int] | np.ndarray,
 ) -> DataAckRtts:
     """Return the RTT samples of one flow from its data segments and the ACKs that come back.
 

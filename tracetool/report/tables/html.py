@@ -22,12 +22,14 @@ STYLE = (
 
 def render(document: Document) -> str:
     """Return a page that holds the runs' pages as sections, so that it stands alone."""
-    body = [_body(document.blocks, lambda run: f"#run-{run}")]
-    for page in document.runs:
-        body.append(
-            f'<section id="run-{page.run}">{_body(page.blocks, lambda run: f"#run-{run}", deeper=1)}</section>\n'
-        )
-    return _page(_title(document), "".join(body))
+    sections = (
+        f'<section id="run-{page.run}">{_body(page.blocks, _anchor, deeper=1)}</section>\n' for page in document.runs
+    )
+    return _page(_title(document), _body(document.blocks, _anchor) + "".join(sections))
+
+
+def _anchor(run: int) -> str:
+    return f"#run-{run}"
 
 
 def pages(document: Document) -> dict[str, str]:
