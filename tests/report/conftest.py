@@ -58,34 +58,29 @@ def decode_png(data: bytes) -> np.ndarray:
         at += 12 + length
     width, height, depth, color = struct.unpack_from(">IIBB", header)
     assert (depth, color) == (8, 6)
-    raw = np.frombuffer(zlib.decompress(body), np.uint8).reshape(height, 1 + 4 * width)
-    rows = np.zeros((height, width, 4), np.int64)
-    above = np.zeros((width, 4), np.int64)
-    for number, line in enumerate(raw):
-        above = rows[number] = _unfilter(int(line[0]), line[1:].astype(np.int64).reshape(width, 4), above)
-    return rows
+    raw = zlib.decompress(body)
+    stride = 4 * width
+    rows, above = [], bytes(stride)
+    for start in range(0, len(raw), stride + 1):
+        above = _unfilter(raw[start], bytearray(raw[start + 1 : start + 1 + stride]), above)
+        rows.append(above)
+    return np.frombuffer(b"".join(rows), np.uint8).reshape(height, width, 4).astype(np.int64)
 
 
-def _unfilter(kind: int, line: np.ndarray, above: np.ndarray) -> np.ndarray:
-    if kind == 0:
-        return line
-    if kind == 1:
-        return line.cumsum(axis=0) % 256
-    if kind == 2:
-        return (line + above) % 256
-    out = np.zeros_like(line)
-    left = corner = np.zeros(4, np.int64)
-    for column in range(len(line)):
-        up = above[column]
-        if kind == 3:
+def _unfilter(kind: int, line: bytearray, above: bytes) -> bytes:
+    for i in range(len(line) if kind else 0):
+        left, up, corner = (line[i - 4], above[i], above[i - 4]) if i >= 4 else (0, above[i], 0)
+        if kind == 1:
+            guess = left
+        elif kind == 2:
+            guess = up
+        elif kind == 3:
             guess = (left + up) // 2
         else:
             base = left + up - corner
-            distances = np.abs(np.stack([base - left, base - up, base - corner]))
-            guess = np.choose(distances.argmin(axis=0), [left, up, corner])
-        left = out[column] = (line[column] + guess) % 256
-        corner = up
-    return out
+            guess = min((left, up, corner), key=lambda value: abs(base - value))
+        line[i] = (line[i] + guess) & 255
+    return bytes(line)
 
 
 def at(seconds: float) -> datetime:

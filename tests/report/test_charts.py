@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+import vl_convert
 
 from tests.report.made import make
 from tracetool.errors import NothingMatchedError, UsageError
@@ -37,7 +38,8 @@ def test_every_chart_in_ascii(dataset, name, golden):
 
 @pytest.mark.parametrize("name", sorted(charts.CHARTS))
 def test_every_chart_as_a_picture_is_not_blank(dataset, name, pixels):
-    image = pixels(render(charts.build(name, dataset), "png", width=240, height=160))[..., :3]
+    picture = str(render(charts.build(name, dataset), "svg", width=400, height=300))
+    image = pixels(vl_convert.svg_to_png(picture, scale=0.5))[..., :3]
     assert 0.01 < (image != 255).any(axis=2).mean() < 0.95
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 30
 

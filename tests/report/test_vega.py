@@ -121,6 +121,16 @@ def test_a_million_samples_make_a_small_page_quickly():
     assert time.process_time() - started < 60  # it takes about 2 s; this only catches a loop over samples
 
 
+def test_what_has_no_logarithm_is_null_but_events_are_seen():
+    x = np.arange(3.0)
+    series = Series("s", "line", x, np.array([10.0, 0.0, 1000.0]))
+    events = Events("lost", x, y=np.zeros(3))
+    panel = Panel(Axis("y", scale="log"), (series,), (events,))
+    spec = vega.to_spec(Figure("t", Axis("time", "s"), (panel,)))
+    assert spec["layer"][0]["data"]["values"] == "x,y\n0.0,10.0\n1.0,\n2.0,1000.0\n"
+    assert [row["y"] for row in spec["layer"][1]["data"]["values"]] == [10.0] * 3
+
+
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_images_are_not_blank(figure, kind, pixels):
     data = render(figure, kind, width=300)

@@ -257,7 +257,8 @@ def _draw_events(grid: Grid, groups: Sequence[Events], xs: Scale, ys: Scale) -> 
     height, width = grid.chars.shape
     for events in groups:
         if events.y is not None:
-            mask = point_mask(xs.fractions(events.x), ys.fractions(events.y), width, height)
+            seen = np.maximum(events.y, ys.low) if ys.log else events.y  # an event is seen even where its value is not
+            mask = point_mask(xs.fractions(events.x), ys.fractions(seen), width, height)
             grid.chars[mask], grid.colors[mask] = events.style.mark, events.style.color
         elif len(events.x) <= MAX_RULES:
             columns = cell_of(xs.fractions(events.x), width)

@@ -72,6 +72,37 @@ class Canvas:
             x, low, high = np.log10(np.maximum(x, 1e-300)), np.log10(low), np.log10(high)
         return [float(at) for at in (x - low) / ((high - low) or 1) * self.width]
 
+    def _data(self, part: Series) -> Spec:
+        """Return the columns as CSV text; NaN and `NO_FRAME` become empty, which is null.
+
+        So does what has no logarithm on a logarithmic axis: Vega would draw it at the far end.
+        """
+        import polars as pl
+
+        columns = {"x": part.x, "y": part.y, "y2": part.y2, "frame": part.frame}
+        kept = {name: values for name, values in columns.items() if values is not None}
+        table = pl.DataFrame(kept).with_columns(pl.selectors.float().fill_nan(None).round(9))
+        for name, axis in (("x", self.x), ("y", self.y), ("y2", self.y)):
+            if name in kept and axis["scale"].get("type") == "log":
+                table = table.with_columns(pl.when(pl.col(name) > 0).then(pl.col(name)).alias(name))
+        if "frame" in kept:
+            table = table.with_columns(pl.col("frame").replace(NO_FRAME, None))
+        return {"values": table.write_csv(), "format": {"type": "csv", "parse": dict.fromkeys(kept, "number")}}
+
+    def _event_rows(self, events: Events) -> list[Spec]:
+        rows: list[Spec] = [{"x": round(float(x), 9)} for x in events.x]
+        floor = self.y["scale"]["domain"][0] if self.y["scale"].get("type") == "log" else -np.inf
+        for index, row in enumerate(rows):
+            if events.y is not None:
+                row["y"] = None if np.isnan(events.y[index]) else max(float(events.y[index]), floor)
+            if events.frame is not None:
+                row["frame"] = None if events.frame[index] == NO_FRAME else int(events.frame[index])
+            if events.labels:
+                row["label"] = printable(events.labels[index])
+            if events.details:
+                row["detail"] = printable(events.details[index])
+        return rows
+
     def _opacity(self, full: float) -> Spec:
         return {"condition": {"param": self.pick, "value": full}, "value": 0.06} if self.pick else {"value": full}
 
@@ -153,7 +184,7 @@ class Canvas:
         if self.pick:
             encoding["tooltip"] = self._tooltip(part.frame)
         return {
-            "data": _data(part),
+            "data": self._data(part),
             "transform": self._transform(part.name, part.frame),
             "mark": mark,
             "encoding": encoding,
@@ -166,7 +197,7 @@ class Canvas:
             encoding["tooltip"] = self._tooltip(part.frame)
         mark = {"type": "point", "size": 14, "strokeWidth": 0.9, "clip": True}
         return {
-            "data": _data(part),
+            "data": self._data(part),
             "transform": self._transform(part.name, part.frame),
             "mark": mark,
             "encoding": encoding,
@@ -174,7 +205,7 @@ class Canvas:
 
     def _band(self, part: Series) -> Spec:
         return {
-            "data": _data(part),
+            "data": self._data(part),
             "transform": self._transform(part.name),
             "mark": {"type": "area", "interpolate": "step-after", "clip": True, "strokeWidth": 0},
             "encoding": {
@@ -196,7 +227,7 @@ class Canvas:
 
     def _moments(self, events: Events, taken: list[list[tuple[float, float]]]) -> list[Spec]:
         """Return points at their height, or rules with a mark at the top edge and their labels."""
-        rows = _event_rows(events)
+        rows = self._event_rows(events)
         base: Spec = {"data": {"values": rows}, "transform": self._transform(events.name, events.frame)}
         channels: Spec = {"x": self.x, "color": self._color(), "opacity": self._opacity(0.95)}
         if self.pick:
@@ -260,29 +291,3 @@ def _nominal(domain: list[str], values: list[Any], legend: Spec) -> Spec:
 
 def _collides(extent: tuple[float, float], used: list[tuple[float, float]]) -> bool:
     return any(extent[0] < end and start < extent[1] for start, end in used)
-
-
-def _data(part: Series) -> Spec:
-    """Return the columns as CSV text; NaN and `NO_FRAME` become empty, which is null."""
-    import polars as pl
-
-    columns = {"x": part.x, "y": part.y, "y2": part.y2, "frame": part.frame}
-    kept = {name: values for name, values in columns.items() if values is not None}
-    table = pl.DataFrame(kept).with_columns(pl.selectors.float().fill_nan(None).round(9))
-    if "frame" in kept:
-        table = table.with_columns(pl.col("frame").replace(NO_FRAME, None))
-    return {"values": table.write_csv(), "format": {"type": "csv", "parse": dict.fromkeys(kept, "number")}}
-
-
-def _event_rows(events: Events) -> list[Spec]:
-    rows: list[Spec] = [{"x": round(float(x), 9)} for x in events.x]
-    for index, row in enumerate(rows):
-        if events.y is not None:
-            row["y"] = None if np.isnan(events.y[index]) else float(events.y[index])
-        if events.frame is not None:
-            row["frame"] = None if events.frame[index] == NO_FRAME else int(events.frame[index])
-        if events.labels:
-            row["label"] = printable(events.labels[index])
-        if events.details:
-            row["detail"] = printable(events.details[index])
-    return rows

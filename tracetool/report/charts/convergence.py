@@ -75,8 +75,8 @@ def convergence_figure(
         subtitle=f"shares of acknowledged payload since the latest start, in bins of {length * 1e3:g} ms",
         x=Axis("time since the latest start", "s", "log" if log else "linear"),
         panels=(
-            Panel(Axis("share", low=0.0, high=1.0), series, (marks,)),
-            Panel(Axis("Jain's index", low=0.0, high=1.0), (threshold, fair), weight=0.7),
+            Panel(Axis("share", low=0.0, high=1.02), series, (marks,)),
+            Panel(Axis("Jain's index", low=0.0, high=1.02), (threshold, fair), weight=0.7),
         ),
         notes=(f"Not reached while all flows ran: {', '.join(missed)}.",) if missed else (),
         origin_ns=bins.start_ns,

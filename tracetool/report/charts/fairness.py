@@ -62,7 +62,7 @@ def fairness_figure(
         title=f"fairness over time scales: {len(names)} flows",
         subtitle=f"Jain's index of acknowledged payload {rule}; flows: {', '.join(bins.names)}",
         x=Axis("window", "s", "log"),
-        panels=(Panel(Axis("Jain's index", low=0.0, high=1.0), series),),
+        panels=(Panel(Axis("Jain's index", low=0.0, high=1.02), series),),
     )
 
 

@@ -85,7 +85,7 @@ def rtt_figure(
     panels = [Panel(value_axis("RTT", "ms", log=log), tuple(series), weight=1.4)]
     if cdf and shares:
         axis = Axis("RTT", "ms", "log" if log else "linear")
-        panels.append(Panel(Axis("share of samples", low=0.0, high=1.0), tuple(shares), x=axis))
+        panels.append(Panel(Axis("share of samples", low=0.0, high=1.02), tuple(shares), x=axis))
     title = f"{len(flows)} flows" if several or isinstance(flow_label, dict) else flow_label
     return Figure(
         title=f"round-trip times: {title}" if title else "round-trip times",

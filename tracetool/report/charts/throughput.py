@@ -72,7 +72,7 @@ def throughput_figure(
         index = floats(jain_series(bins.series()))
         fair = Series("Jain's index", "step", x, _held(index), Style(0, 0, "*"))
         worst = Series("one flow has all", "step", x[[0, -1]], np.full(2, 1 / len(rates)), Style(6, 2, ".", light=True))
-        panels.append(Panel(Axis("Jain's index", low=0.0, high=1.0), (worst, fair), weight=0.8))
+        panels.append(Panel(Axis("Jain's index", low=0.0, high=1.02), (worst, fair), weight=0.8))
     label = f"{len(rates)} flows" if several else flow_label or bins.names[0]
     return Figure(
         title=f"goodput: {label}",
