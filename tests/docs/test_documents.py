@@ -99,3 +99,10 @@ def test_both_lines_start_alike_and_ci_runs_the_second():
     assert pattern is not None
     found = subprocess.run(["bash", "-c", f"echo {pattern[0]}"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == lines["tests"].removeprefix(next(iter(starts)))
+
+
+def test_readme_lists_every_input_format():
+    from tracetool import parsers
+
+    listed = (ROOT / "README.md").read_text(encoding="utf-8").split("## What reads what")[1].split("\n## ")[0]
+    assert [name for name in parsers.FORMATS if f"`{name}`" not in listed] == []
