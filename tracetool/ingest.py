@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tracetool import parsers, sources, tables
 from tracetool.dataset import Dataset
-from tracetool.diagnostics import DiagnosticLog
+from tracetool.diagnostics import DiagnosticLog, note_flows
 from tracetool.errors import InputError, TracetoolError
 from tracetool.parsers.options import ParseOptions
 
@@ -140,6 +140,8 @@ def _ingest_one(source: Source, dataset: Dataset, options: ParseOptions, progres
                     summary = rows
                 else:
                     writer.write(table, rows)
+                if table == "flows" and writer.rows.get("packets"):
+                    note_flows(rows, log)
                 if progress is not None:
                     progress(source.name, stream.stored_bytes, source.size_bytes)
             if stream.damage is not None:

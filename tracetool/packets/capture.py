@@ -10,6 +10,7 @@ import numpy as np
 from tracetool import tables
 from tracetool.kernels.records import FRAME
 from tracetool.packets import link_types
+from tracetool.packets.checksums import tcp_checksum
 from tracetool.packets.decoder import Decoder
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tracetool.diagnostics import DiagnosticLog
 
 FRAMES = 1 << 14  # frames that are listed before they are decoded
+SAMPLE = 256  # frames whose checksums are looked at
+JUMP_NS = 86_400 * 1_000_000_000  # a gap of a day: hardly idleness
 
 
 @dataclass
@@ -55,9 +58,14 @@ class Capture:
 
     def __post_init__(self) -> None:
         self._decoder = Decoder(self.log.input)
+        self._resolutions: set[int] = set()
+        self._checksums = {"good": 0, "partial": 0, "bad": 0}
+        self._jumps = 0
+        self._jump: tuple[int, int] | None = None  # frame and time of the first
 
     def declare(self, link: int, snaplen: int, resolution_ns: int) -> None:
         """Note an interface."""
+        self._resolutions.add(resolution_ns)
         if link not in self.links:
             self.links.append(link)
         self.snaplen = max(self.snaplen, snaplen)
@@ -70,14 +78,65 @@ class Capture:
 
     def decode(self, buffer: NDArray[np.uint8], count: int) -> Iterator[tuple[str, pa.Table]]:
         """Decode the first ``count`` of `frames`."""
+        if count:
+            self._look(buffer, count)
         for table in self._decoder.feed(buffer, self.frames, count):
             yield "packets", table
+
+    def _look(self, buffer: NDArray[np.uint8], count: int) -> None:
+        """Note jumps of the clock, and judge the checksums of the first frames."""
+        seen = self.count
+        last = int(self._decoder.state["last_time"]) if self._decoder.state["started"] else int(self.frames["time"][0])
+        jumps = np.flatnonzero(np.diff(self.frames["time"][:count], prepend=last) > JUMP_NS)
+        if len(jumps) and self._jump is None:
+            first = int(jumps[0])
+            self._jump = seen + first + 1, int(self.frames["time"][first])
+        self._jumps += len(jumps)
+        for frame in self.frames[: max(0, min(SAMPLE - seen, count))]:
+            start = int(frame["offset"])
+            whole = buffer[start : start + int(frame["captured"])].tobytes()
+            if verdict := tcp_checksum(whole, int(frame["link"])):
+                self._checksums[verdict] += 1
+
+    def _report(self) -> None:
+        """Tell what is odd about the capture as a whole."""
+        if len(self._resolutions) > 1:
+            units = ", ".join(f"{unit} ns" for unit in sorted(self._resolutions))
+            self.log.add(
+                "several_clocks", f"interfaces have clocks of different resolution ({units}): their times may differ"
+            )
+        if len(self.links) > 1:
+            names = ", ".join(map(link_types.name, self.links))
+            self.log.add("mixed_link_types", f"interfaces have different link types: {names}", severity="info")
+        if self._jump is not None:
+            self.log.add(
+                "time_jump",
+                f"{self._jumps} frames come more than a day after the one before: was the clock set?",
+                count=self._jumps,
+                frame=self._jump[0],
+                time=self._jump[1],
+            )
+        looked = sum(self._checksums.values())
+        if partial := self._checksums["partial"]:
+            self.log.add(
+                "checksum_offload",
+                f"{partial} of the first {looked} TCP segments have a checksum that the network card was to fill in",
+                severity="info",
+                count=partial,
+            )
+        if bad := self._checksums["bad"]:
+            self.log.add(
+                "bad_checksum", f"{bad} of the first {looked} TCP segments have a wrong checksum; they count", count=bad
+            )
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield what is left: the last packets, `flows` and `inputs`."""
         yield from self._decoder.finish(self.log)
+        self._report()
         state = self._decoder.state
-        times = {"first_time": int(state["first_time"]), "last_time": int(state["last_time"])} if state["started"] else {}
+        times = (
+            {"first_time": int(state["first_time"]), "last_time": int(state["last_time"])} if state["started"] else {}
+        )
         row = {
             "input": self.log.input,
             "format": self.format,

@@ -23,6 +23,7 @@ from tracetool.reconstruct.batch import DIRECTIONS, Batch, batch_of
 from tracetool.reconstruct.events import events
 from tracetool.reconstruct.flow import flow_facts
 from tracetool.reconstruct.logs import from_samples
+from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
 from tracetool.reconstruct.sender import infer
 from tracetool.reconstruct.stats import flow_stats
@@ -90,14 +91,18 @@ def _from_packets(
         if only is not None:
             counts[np.arange(len(counts)) != only] = 0
         done, total = 0, int(counts.sum())
+        odd: list[pl.DataFrame] = []
         for result in _results(dataset, name, rows, counts):
             for table, frame in result.tables.items():
                 writer.write(table, _named(table, frame, name))
             for flow, place in zip(result.flows, result.places, strict=True):
                 places[flow] = place
+            odd.append(tally(result.tables["events"]))
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
+        if (found := oddities(odd)).height:
+            writer.write("diagnostics", _named("diagnostics", found, name))
         flows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String))
     writer.write("flows", flows.to_arrow())
 
@@ -163,9 +168,7 @@ def _infer_into(
     parts["samples"].append(inferred.samples.with_columns(*key, pl.lit("inferred").alias("origin")))
     parts["recoveries"].append(inferred.recoveries.with_columns(*key))
     parts["slow_starts"].append(inferred.slow_starts.with_columns(*key))
-    named.append(
-        {"flow": flow, "direction": direction, "cc": inferred.cc, "cc_confidence": inferred.cc_confidence}
-    )
+    named.append({"flow": flow, "direction": direction, "cc": inferred.cc, "cc_confidence": inferred.cc_confidence})
 
 
 def _named(table: str, frame: pl.DataFrame, name: str) -> pa.Table:
