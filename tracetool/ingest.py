@@ -131,7 +131,7 @@ def ingest_each(
 
 def _ingest_one(source: Source, dataset: Dataset, options: ParseOptions, progress: Progress | None) -> Ingested:
     with source.open() as stream:
-        parser = parsers.detect(stream.head(), source.name)
+        parser = parsers.detect(stream.head(), source.name, table=bool(options.columns))
         with dataset.reserve(_names(source)) as writer:
             log = DiagnosticLog(writer.name)
             summary = tables.empty("inputs")

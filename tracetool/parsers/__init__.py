@@ -43,8 +43,10 @@ FORMATS = (
     "iperf3",
     "flent",
     "siftr",
+    "qlog",
     "nstat",
     "tcp_info",
+    "csv_table",
 )
 
 Pieces = Iterator[tuple[str, "pa.Table"]]
@@ -72,8 +74,17 @@ def get(name: str) -> Parser:
     return cast("Parser", import_module(f"{__name__}.{name}"))
 
 
-def detect(head: bytes, where: str) -> Parser:
+def detect(head: bytes, where: str, *, table: bool = False) -> Parser:
     """Find the parser whose format an input's first bytes are.
+
+    Parameters
+    ----------
+    head
+        The first bytes.
+    where
+        Name of the input, for the message.
+    table
+        Whether an input that no parser knows is a plain table, whose columns the user names.
 
     Raises
     ------
@@ -84,6 +95,8 @@ def detect(head: bytes, where: str) -> Parser:
         parser = get(name)
         if parser.sniff(head):
             return parser
+    if table:
+        return get("csv_table")
     start = " ".join(f"{byte:02x}" for byte in head[:8]) or "nothing: it is empty"
     known = "; ".join(get(name).DESCRIPTION for name in FORMATS)
     raise FormatError(f"{where}: unknown format (it starts with {start}); known are: {known}")

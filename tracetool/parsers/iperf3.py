@@ -1,8 +1,8 @@
 """iperf3's own report: ``--json``, ``--json-stream`` and its full output, with what the other side reported.
 
 Per interval and stream that sends TCP, iperf3 tells what the kernel's tcp_info says at the interval's end
-Per interval and stream that sends TCP, iperf3 tells what the kernel's tcp_info says at the end of the interval
-(``src/tcp_info.c``): the congestion window in **bytes** (on Linux segments times MSS), the smoothed RTT and its variation
+(``src/tcp_info.c``): the congestion window in **bytes** (on Linux segments times MSS), the smoothed RTT and its
+variation in microseconds, retransmissions since the interval before. What must be known:
 
 * Times count from the start of a stream. When that was is told in whole seconds only, as of the set-up: the data
   begins up to one second, and a round trip or more, later.

@@ -77,6 +77,13 @@ def address(text: str) -> str:
     return str(mapped or parsed)
 
 
+def _host(text: str) -> str:
+    try:
+        return address(text)
+    except ValueError:
+        return text
+
+
 def decimal_ns(seconds: str, fraction: str = "") -> int | None:
     """Nanoseconds of a decimal number of seconds; None where 64 bits do not hold them.
 
@@ -197,6 +204,10 @@ class FlowBook:
         side_a, side_b = (name, None), ("unknown", None)
         pair = self._pairs.setdefault((side_a, side_b), _Pair(side_a, side_b))
         return pair.latest or self._new(pair, None)
+
+    def labelled(self, side_a: str, side_b: str) -> LoggedFlow:
+        """A new flow between two hosts whose ports are not told."""
+        return self._new(_Pair((_host(side_a), None), (_host(side_b), None)), None)
 
     def reused(self, flow: LoggedFlow) -> LoggedFlow:
         """A new flow with the same ends and no cookie: the address pair serves another connection from here on."""

@@ -1,7 +1,7 @@
 """M-Lab's tcp-info archives: one JSON object per line, as recorded (raw netlink bytes) or as decoded snapshots.
 
-They hold Linux's ``struct tcp_info`` (``include/uapi/linux/tcp.h``) as ``tcp_get_info()`` fills it: windows in segments,
-times in microseconds, rates in **bytes** per second, ssthresh as the kernel has it (2147483647: not set).
+They hold Linux's ``struct tcp_info`` (``include/uapi/linux/tcp.h``) as ``tcp_get_info()`` fills it: windows in
+segments, times in microseconds, rates in **bytes** per second, ssthresh as the kernel has it (2147483647: not set).
 """
 
 from __future__ import annotations
