@@ -107,6 +107,7 @@ class _Side:
         self.mss: int | None = None
         self.linux = False
         self.reverse = False
+        self.sockets: dict[int, tuple[str, str]] = {}  # local and remote end
         self.streams: dict[int, tuple[LoggedFlow, str]] = {}  # socket -> flow, and direction of what this end sends
         self.omitted_s: dict[int, float] = {}  # seconds of warm-up before the clock of a stream starts anew
         self.retransmits: dict[int, int] = {}
@@ -179,37 +180,30 @@ class _Report:
         test = test if isinstance(test, dict) else {}
         side.reverse = bool(test.get("reverse"))
         protocol = str(test.get("protocol", "TCP")).lower()
-        connected = start.get("connected")
-        for socket in connected if isinstance(connected, list) else ():
-            self._connect(socket, side, protocol)
+        self._connect(start, side, protocol)
         if side is self.local:
             keys = ("version", "system_info", "tcp_mss", "tcp_mss_default", "sock_bufsize", "target_bitrate")
             self._tell("start", {key: start.get(key) for key in keys} | {"test_start": test})
 
     def _same(self, start: dict[str, Any]) -> bool:
         """Whether a start is that of the run at hand."""
-        connected, stamp = start.get("connected"), start.get("timestamp")
-        sockets = (
-            [_integer(s.get("socket")) for s in connected if isinstance(s, dict)] if isinstance(connected, list) else []
-        )
+        stamp = start.get("timestamp")
         seconds = number(stamp.get("timesecs")) if isinstance(stamp, dict) else None
-        return set(sockets) == set(self.local.streams) and (self.local.start_ns or 0) // _SECOND_NS == seconds
+        return _sockets(start) == self.local.sockets and (self.local.start_ns or 0) // _SECOND_NS == seconds
 
-    def _connect(self, socket: Any, side: _Side, protocol: str) -> None:
-        if not isinstance(socket, dict):
-            return
-        ends = [_end(socket.get(f"{end}_host"), socket.get(f"{end}_port")) for end in ("local", "remote")]
-        name = _integer(socket.get("socket"))
-        try:
-            if side is self.local:
-                flow, direction = self.book.find(*ends), "a2b"
-            else:  # the same connection, seen from the other end
-                flow, direction = self.book.find(*reversed(ends)), "b2a"
-        except ValueError as error:
-            self.log.add("bad_address", f"a stream without address: {error}")
-            return
-        flow.facts["protocol"] = protocol if protocol in ("tcp", "udp") else "tcp"
-        side.streams[name] = (flow, direction)
+    def _connect(self, start: dict[str, Any], side: _Side, protocol: str) -> None:
+        side.sockets = _sockets(start)
+        for socket, ends in side.sockets.items():
+            try:
+                if side is self.local:
+                    flow, direction = self.book.find(*ends), "a2b"
+                else:  # the same connection, seen from the other end
+                    flow, direction = self.book.find(*reversed(ends)), "b2a"
+            except ValueError as error:
+                self.log.add("bad_address", f"a stream without address: {error}")
+                continue
+            flow.facts["protocol"] = protocol if protocol in ("tcp", "udp") else "tcp"
+            side.streams[socket] = (flow, direction)
 
     def _interval(self, interval: dict[str, Any], side: _Side) -> None:
         if self.repeated and side is self.local:
@@ -296,6 +290,19 @@ class _Report:
         yield metadata(self.log.input, self.facts)
         facts = {"first_time": first, "last_time": last, "time_resolution_ns": _SECOND_NS}
         yield summary(self.log.input, NAME, self.intervals, **facts)
+
+
+def _sockets(start: dict[str, Any]) -> dict[int, tuple[str, str]]:
+    """Sockets of a start, with their local and remote ends."""
+    connected = start.get("connected")
+    return {
+        _integer(socket.get("socket")): (
+            _end(socket.get("local_host"), socket.get("local_port")),
+            _end(socket.get("remote_host"), socket.get("remote_port")),
+        )
+        for socket in (connected if isinstance(connected, list) else ())
+        if isinstance(socket, dict)
+    }
 
 
 def _end(host: Any, port: Any) -> str:

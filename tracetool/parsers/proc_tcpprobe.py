@@ -150,6 +150,7 @@ class _Reader:
             sender = None
         if sender is None:
             sender = flow.state = SenderState(una, time=time)
+            flow.facts["isn_a"] = una
         sender.advance(una, int(snd_nxt, 16), window, known)
         if self.unit_ns is None and srtt:
             self._time_round_trip(flow, sender, int(srtt), time)

@@ -213,6 +213,7 @@ class _Reader:
         if sender is None or sender.base < 0:
             state = sender.ca_state if sender else None
             sender = flow.state = SenderState(una, time=time, ca_state=state)
+            flow.facts["isn_a"] = una
         sender.advance(una, nxt, window, known)
         if length_key == "data_len":
             flow.facts["payload_bytes_b2a"] = flow.facts.get("payload_bytes_b2a", 0) + int(length)
