@@ -196,14 +196,16 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
         tracked.skip.astype(np.uint8), window,
     )  # fmt: skip
     window, totals = window.reshape(2 * flows, -1), tracked.totals.reshape(2 * flows, -1)
-    first, last = batch.bounds[:-1], batch.bounds[1:] - 1
+    time = batch.time[~tracked.copy]
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
+    span = np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1])
     sent = window[:, track_window.COUNT]
     whole = window.astype(np.int64)
     return pl.DataFrame(
         {
             "at": np.repeat(np.arange(flows), 2),
             "way": np.tile(np.arange(2, dtype=np.uint8), flows),
-            "duration_ns": np.repeat(batch.time[last] - batch.time[first], 2),
+            "duration_ns": np.repeat(span, 2),
             "unique": totals[:, track.UNIQUE],
             "timeouts": totals[:, track.TIMEOUTS],
             "segments_cum_acked": totals[:, track.CUM_ACKED],

@@ -90,8 +90,8 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     copy, skip = bytes_(), bytes_()
     track_copies.find_copies(
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags, batch.window_raw,
-        batch.tsval, batch.tsecr, batch.ip_id, batch.sack_at, batch.sacks, np.empty(track_copies.PLACES, np.int64),
-        copy,
+        batch.tsval, batch.tsecr, batch.ip_id, batch.sack_at, batch.sacks, np.empty(track_copies.BUCKETS, np.int64),
+        ints(), ints(), copy,
     )  # fmt: skip
     other = ~tcp[batch.flow]
     copy[other] = 0
