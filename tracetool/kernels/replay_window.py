@@ -12,15 +12,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.bbr import bbr_react, bbr_start, bbr_timeout, bbr_undo, start_probe_bw
-from tracetool.kernels.cubic import cubic_idle, cubic_reset, cubic_resume, cubic_ssthresh, cubic_update
+from tracetool.kernels.bbr import (
+    bbr_react,
+    bbr_start,
+    bbr_timeout,
+    bbr_undo,
+    start_probe_bw,
+)
+from tracetool.kernels.cubic import (
+    cubic_idle,
+    cubic_reset,
+    cubic_resume,
+    cubic_ssthresh,
+    cubic_update,
+)
 from tracetool.kernels.hystart import FOREVER, hystart_reset, hystart_update
 from tracetool.kernels.replay_columns import (
     ADVANCED,
     CA_RTT,
     CWR_STATE,
     DELIVERED_BEFORE,
-    DISORDER,
     ECHO,
     FIRST_SEND,
     FLAGS,
@@ -77,10 +88,14 @@ from tracetool.kernels.window_columns import (
     CWND_USED,
     DELAY_MIN,
     EPOCH,
+    FIT_BURSTS,
     FIT_DEFICIT,
     FIT_GROUPS,
+    FIT_JUDGED,
     FIT_LOWERED,
     FIT_RAISED,
+    FIT_ROUNDS,
+    FIT_SPREAD,
     FIT_SURPLUS,
     FOUND,
     FOUND_BY,
@@ -90,6 +105,7 @@ from tracetool.kernels.window_columns import (
     IS_LIMITED,
     MAX_PACKETS_OUT,
     MSS,
+    PACED,
     PAST_SLOW_START,
     PLATEAU,
     PRIOR_CWND,
@@ -97,10 +113,12 @@ from tracetool.kernels.window_columns import (
     PROBE_BW,
     PRR_DELIVERED,
     PRR_OUT,
-    ROUND_EVENTS,
+    ROUND_AT_ONCE,
+    ROUND_DRAINED,
     ROUND_RTT,
     ROUND_SENDS,
     ROUND_START,
+    ROUND_TOP,
     SLACK,
     SLACK_SEQ,
     SSTHRESH,
@@ -118,6 +136,8 @@ if TYPE_CHECKING:
 OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
 OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED = 7, 8, 9, 10, 11, 12, 13
 OUT_WIDTH = 14
+#: A sender that is not paced answers an ACK within this time, unless its application has nothing to send.
+AT_ONCE_NS = 1_000_000
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
@@ -309,30 +329,56 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
 
 
 @kernel
-def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
-    """Count how far the sends after an event stray from the hypothesis.
+def end_round(w: Ints, h: Ints, e: Ints) -> None:
+    """A round trip is over: judge how the window was filled in it.
 
-    Over each round trip the smallest unused part of the window counts, unless the receiver's window or the application
-    held the sender back (then few ACKs are followed by sends). Of BBR, which does not fill its window, counts what is
-    sent faster than it paces.
+    The smallest part of the window that stayed unused counts against the hypothesis, and the window is lowered by it,
+    unless something else held the sender back: the receiver's window, or the application. An application that has
+    nothing to send lets the flight drain; a sender with data defers at most a third of its window
+    (`tcp_tso_should_defer`), and one that is not paced sends as an ACK arrives.
     """
-    w[FIT_GROUPS] += 1
+    if w[ROUND_SENDS] > 0:
+        w[FIT_ROUNDS] += 1
+        backlogged = not w[ROUND_DRAINED] and (h[PACED] or 2 * w[ROUND_AT_ONCE] >= w[ROUND_SENDS])
+        if backlogged and w[SLACK] < INFINITE:
+            w[FIT_JUDGED] += 1
+            if w[SLACK] > 0 and h[CC] != BBR:
+                w[FIT_LOWERED] += 1
+                w[FIT_DEFICIT] += w[SLACK]
+                if e[STATE_AFTER] == OPEN:
+                    w[CWND] = max(w[CWND] - w[SLACK], 1)
+    w[SLACK] = INFINITE
+    w[SLACK_SEQ] = e[NXT]
+    w[ROUND_SENDS] = 0
+    w[ROUND_AT_ONCE] = 0
+    w[ROUND_TOP] = 0
+    w[ROUND_DRAINED] = 0
+
+
+@kernel
+def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
+    """Count how far the sends after an event stray from the hypothesis; of BBR, what it sends faster than it paces."""
     if e[UNA] >= w[SLACK_SEQ]:
-        if 0 < w[SLACK] < INFINITE and 2 * w[ROUND_SENDS] >= w[ROUND_EVENTS]:
-            w[FIT_LOWERED] += 1
-            w[FIT_DEFICIT] += w[SLACK]
-            if e[STATE_AFTER] <= DISORDER:
-                w[CWND] = max(w[CWND] - w[SLACK], 1)
-        w[SLACK] = INFINITE
-        w[SLACK_SEQ] = e[NXT]
-        w[ROUND_SENDS] = 0
-        w[ROUND_EVENTS] = 0
+        end_round(w, h, e)
+    if sent == 0:
+        if 3 * e[PIPE] < 2 * w[ROUND_TOP] and e[STATE_AFTER] == OPEN:
+            w[ROUND_DRAINED] = 1
+        return
+    w[FIT_GROUPS] += 1
     w[ROUND_SENDS] += 1
+    if e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS:
+        w[ROUND_AT_ONCE] += 1
+    w[ROUND_TOP] = max(w[ROUND_TOP], e[PIPE_SENT])
     blocked = 0 <= e[ROOM] < h[MSS]
     w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT], 0))
+    took = e[LAST_SEND] - e[FIRST_SEND]
+    if e[SENT_NEW] > 2:
+        w[FIT_BURSTS] += 1
+        # paced, they leave over a time in which about as many are delivered
+        if 4 * took * max(w[CWND], 1) > (e[SENT_NEW] - 2) * e[SRTT_AFTER]:
+            w[FIT_SPREAD] += 1
     if h[CC] == BBR:
-        w[SLACK] = 0
-        burst = sent - BURST_SEGMENTS - w[BBR_RATE] * ((e[LAST_SEND] - e[FIRST_SEND]) // 1000) // (1_000_000 * h[MSS])
+        burst = sent - BURST_SEGMENTS - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += burst
             w[FIT_LOWERED] += 1
@@ -344,14 +390,14 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
     sent = e[SENT_NEW] + e[SENT_AGAIN]
     state = e[STATE_AFTER]
     correction = 0
-    w[ROUND_EVENTS] += 1
     if sent > 0:
         if e[IDLE] > 0:
             if h[CC] != BBR and e[IDLE] > e[RTO_AFTER]:
                 restart_idle(w, h, e[IDLE], e[RTO_AFTER], e[LAST_SEND], state)
             if h[CC] == CUBIC:
                 cubic_idle(w, e[IDLE], e[LAST_SEND])
-        judge(w, h, e, sent)
+    judge(w, h, e, sent)
+    if sent > 0:
         if e[PIPE_SENT] > w[CWND]:
             correction = e[PIPE_SENT] - w[CWND]
             w[FIT_RAISED] += 1

@@ -23,6 +23,9 @@ LOOSENESS = 1 / 8
 UNEXPLAINED = 0.25
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
 AS_GOOD = 0.002
+#: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
+SELDOM_JUDGED = 0.1
+MOSTLY = 0.5
 #: Fewer groups of sends than this say nothing about the congestion control.
 TOO_FEW = 10
 
@@ -40,12 +43,18 @@ class Fit:
         Segments by which prediction and sends differ, per group of sends.
     groups : int
         Groups of sends.
+    judged : float
+        Part of the round trips in which the sender had data all the time, so that its window showed.
+    spread : float
+        Part of the groups of three and more sends that left as if paced.
     """
 
     hypothesis: Hypothesis
     window: Ints
     misfit: float
     groups: int
+    judged: float
+    spread: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +86,9 @@ def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int) -> 
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
     misfit = segments / max(groups, 1) + (LOOSENESS if hypothesis.algorithm == wc.BBR else 0.0)
-    return Fit(hypothesis, window, misfit, groups)
+    judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
+    spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
+    return Fit(hypothesis, window, misfit, groups, judged, spread)
 
 
 def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10) -> Choice:
@@ -103,6 +114,10 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     groups = fits[0].groups
     tolerance = AS_GOOD + 1 / max(groups, 1)
     best = next(f for f in fits if f.misfit <= least + tolerance)
+    if best.hypothesis.algorithm != wc.BBR and best.judged < SELDOM_JUDGED:
+        # the window hardly showed: pacing is what is left to see
+        paced = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < UNEXPLAINED]
+        best = min(paced, key=lambda f: f.misfit, default=best)
     equals = tuple(f for f in fits if f.misfit <= best.misfit + tolerance)
     if groups < TOO_FEW:
         return Choice(best, equals, None, None)

@@ -159,10 +159,11 @@ def _bounds(events: Ints, choice: Choice, limits: npt.NDArray[np.str_]) -> tuple
     low, high = windows.min(0), windows.max(0)
     best = choice.best.window[:, rw.OUT_CWND]
     loose = MARGIN if choice.best.hypothesis.algorithm != wc.BBR else 2 * MARGIN
-    margin = (best * loose).astype(np.int64) + np.where((limits == "cwnd") & (choice.best.misfit < SHARP), 0, 1)
     flight = np.concatenate([events[:1, rc.PIPE_BEFORE], events[:-1, rc.PIPE_SENT]])
-    reduced = events[:, rc.STATE_BEFORE] >= rc.CWR_STATE
-    low = np.maximum(low - margin, np.where(reduced, 0, np.minimum(flight, best)))
+    filled = (limits == "cwnd") & (flight >= best) & (choice.best.misfit < SHARP)
+    margin = (best * loose).astype(np.int64) + np.where(filled, 0, 1)
+    # what was in flight is certain, but says little where it is far below the window
+    low = np.minimum(low - margin, np.maximum(np.minimum(flight, best), best - best // 10))
     high = high + margin
     if choice.cc == "unknown":
         low = np.minimum(low, events[:, rc.PIPE_BEFORE])
