@@ -20,21 +20,19 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from tracetool import tables
 from tracetool._version import __version__
 from tracetool.errors import DatasetError, TracetoolError
+from tracetool.parquet import TableFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import polars as pl
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 MANIFEST = "dataset.json"
 SCHEMA_VERSION = 1
 #: Rows in a row group of `packets`; a group holds a slice of time, sorted by flow, so that one flow is cheap to find.
 ROW_GROUP = 262_144
 NAME_CHARS = 100
-#: Columns stored as differences: they grow along a flow, and shrink well.
-_DELTA = frozenset({"frame", "time", "seq", "ack", "tsval", "tsecr", "ip_id", "snd_una", "snd_nxt", "start", "end"})
 
 
 class DatasetWriteError(TracetoolError, OSError):
@@ -267,18 +265,18 @@ class InputWriter:
     name: str
     stage: str
     lock: IO[str]
-    rows: dict[str, int] = field(default_factory=dict)
-    _writers: dict[str, pq.ParquetWriter] = field(default_factory=dict)
+    _files: dict[str, TableFile] = field(default_factory=dict)
+    _written: bool = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for table, writer in self._writers.items():
-            with contextlib.suppress(OSError):
-                writer.close()
-            self._part(table).unlink(missing_ok=True)
-        self._writers.clear()
+        if not self._written:
+            for table, file in self._files.items():
+                with contextlib.suppress(OSError):
+                    file.close()
+                self._part(table).unlink(missing_ok=True)
         self.lock.close()
 
     def _file(self, table: str) -> str:
@@ -292,46 +290,39 @@ class InputWriter:
         return self.dataset.path / table / f".{self._file(table)}.tmp"
 
     def write(self, table: str, rows: pa.Table) -> None:
-        """Append rows to a table.
+        """Append rows to a table: checked now, written by a thread while the next ones are made.
 
         Raises
         ------
         SchemaError
             If the rows do not fit the table.
         DatasetWriteError
-            If the disk refuses.
+            If the disk refuses (perhaps a piece before this one).
         """
         with writing(self.dataset.path):
-            writer = self._writers.get(table)
-            if writer is None:
-                writer = self._writers[table] = self._open(table)
-            checked = tables.cast(table, rows)
-            self.rows[table] = self.rows.get(table, 0) + checked.num_rows
-            if checked.num_rows:
-                writer.write_table(checked, ROW_GROUP)
+            file = self._files.get(table)
+            if file is None:
+                part = self._part(table)
+                part.parent.mkdir(exist_ok=True)
+                file = self._files[table] = TableFile(table, part, ROW_GROUP)
+            file.write(rows)
 
-    def _open(self, table: str) -> pq.ParquetWriter:
-        import pyarrow.parquet as pq
-
-        part = self._part(table)
-        part.parent.mkdir(exist_ok=True)
-        schema = tables.schema(table)
-        delta = {field.name: "DELTA_BINARY_PACKED" for field in schema if field.name in _DELTA}
-        texts = [field.name for field in schema if field.name not in delta]
-        return pq.ParquetWriter(part, schema, compression="zstd", use_dictionary=texts, column_encoding=delta)
+    @property
+    def rows(self) -> dict[str, int]:
+        """Rows by table, so far."""
+        return {table: file.rows for table, file in sorted(self._files.items())}
 
     def commit(self, **facts: Any) -> None:
         """Make everything written visible, with facts about the input for the manifest."""
         with writing(self.dataset.path):
-            for table, writer in self._writers.items():
-                writer.close()
-                part = self._part(table)
-                with part.open("rb") as file:
-                    os.fsync(file.fileno())
-            for table in self._writers:
+            for table, file in self._files.items():
+                file.close()
+                with self._part(table).open("rb") as part:
+                    os.fsync(part.fileno())
+            for table in self._files:
                 self._part(table).replace(self.dataset.path / table / self._file(table))
-        files = {table: self._file(table) for table in sorted(self._writers)}
-        self._writers.clear()
+        files = {table: self._file(table) for table in sorted(self._files)}
+        self._written = True
 
         def change(content: dict[str, Any]) -> None:
             entry = content["inputs"].setdefault(self.name, {"stages": {}})

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.flow_table import find
 from tracetool.kernels.records import BASE_A, BASE_B
 
 _SYN, _ACK = 2, 16
 
 
-@kernel
+@bare_kernel
 def is_reuse(flags: int, seq: int, known: bool, base: int) -> bool:  # noqa: FBT001 - a kernel
     """Whether a segment opens another connection between the same ends."""
     return (flags & (_SYN | _ACK)) == _SYN and known and seq != base
 
 
-@kernel
+@bare_kernel
 def converse(head: Any, flags: int, seq: int, ack: int, quoted: bool, rows: Any, slots: Any, state: Any) -> int:  # noqa: FBT001
     """Return the stream of a packet; a new one if it starts one. There is room for one more row."""
     slot, row, direction = find(rows, slots, head, 0, state.seed)

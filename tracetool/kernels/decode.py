@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.conversations import converse, is_reuse
 from tracetool.kernels.flow_table import find
 from tracetool.kernels.layers import FOUND, QUOTED, locate
@@ -44,7 +44,7 @@ _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 _SMALLEST_MSS = 48  # Linux' TCP_MIN_SND_MSS
 
 
-@kernel
+@bare_kernel
 def note(notes: Any, code: int, frame: int, time: int) -> None:
     """Count an oddity, and keep where it was met first."""
     it = notes[code]
@@ -54,7 +54,7 @@ def note(notes: Any, code: int, frame: int, time: int) -> None:
     it.count += 1
 
 
-@kernel
+@bare_kernel
 def open_flow(head: Any, flags: int, time: int, stream: int, flows: Any, sides: Any, layers: Any, layer_rows: Any, state: Any) -> int:
     """Add a flow for a packet whose sender is side a, unless it answers a SYN. There is room for it."""
     row = state.flows
@@ -84,7 +84,7 @@ def open_flow(head: Any, flags: int, time: int, stream: int, flows: Any, sides: 
     return row
 
 
-@kernel
+@bare_kernel
 def note_syn(flow: Any, mine: Any, peer: Any, direction: int, flags: int, time: int, options: Any) -> None:
     """Take from a SYN what holds for the whole connection."""
     ace = (flags >> 6) & 7
@@ -121,7 +121,7 @@ def note_syn(flow: Any, mine: Any, peer: Any, direction: int, flags: int, time: 
         mine.scale = mine.shift
 
 
-@kernel
+@bare_kernel
 def decode(
     buffer: Any, frames: Any, first: int, count: int, packets: Any, pool: Any, heads: Any, layers: Any, options: Any,
     edges: Any, flows: Any, sides: Any, flow_slots: Any, conversations: Any, conversation_slots: Any,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 
 MIX_A, MIX_B = 0x2545F4914F6CDD1D, 0x369DEA0F31A53F85  # odd multipliers of published xorshift and LCG generators
 
 
-@kernel
+@bare_kernel
 def mix(value: int) -> int:
     """Spread a word's bits."""
     value = value * MIX_A
@@ -22,15 +22,16 @@ def mix(value: int) -> int:
     return value ^ ((value >> 29) & 0x7FFFFFFFF)
 
 
-@kernel
+@bare_kernel
 def hash_ends(src0: int, src1: int, src_port: int, dst0: int, dst1: int, dst_port: int, rest: int) -> int:
     """Return the same number for a packet and for its answer, 0 or more."""
-    here = mix(src1 + mix(src0 + (src_port << 48) + rest))
-    there = mix(dst1 + mix(dst0 + (dst_port << 48) + rest))
+    spread = (MIX_B + 2 * rest) | 1
+    here = mix(src1 + src0 * spread + (src_port << 48) + rest)
+    there = mix(dst1 + dst0 * spread + (dst_port << 48) + rest)
     return mix(here + there) & 0x7FFFFFFFFFFFFFFF
 
 
-@kernel
+@bare_kernel
 def find(rows: Any, slots: Any, head: Any, encapsulation: int, seed: int) -> tuple[int, int, int]:
     """Look up the row of a packet.
 
@@ -62,7 +63,7 @@ def find(rows: Any, slots: Any, head: Any, encapsulation: int, seed: int) -> tup
         slot = (slot + 1) & mask
 
 
-@kernel
+@bare_kernel
 def rehash(rows: Any, count: int, old: Any, slots: Any, seed: int) -> None:
     """Fill a larger table (all -1) with the rows that the old one refers to."""
     mask = len(slots) - 1

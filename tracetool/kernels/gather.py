@@ -4,51 +4,57 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from tracetool.kernels._bare import bare_kernel
+from tracetool.kernels.loads import prefetch
 
-from tracetool.kernels._jit import kernel
+_AHEAD = 12  # records to ask for in advance: a flow's are far apart
+BITS = 11  # of the key that one pass of the sort takes
 
-_BITS = 11
 
-
-@kernel
-def order_by_flow(packets: Any, count: int, order: Any, spare: Any) -> None:
+@bare_kernel
+def order_by_flow(packets: Any, count: int, order: Any, keys: Any, spare: Any, counts: Any) -> None:
     """Sort by (flow, direction), in order of capture within one: radix sort, as many passes as the numbers need.
 
     Parameters
     ----------
     packets : PACKET array
         The first ``count`` are sorted.
-    order, spare : uint32 arrays of at least ``count``
-        The first one receives the permutation.
+    order : uint32 array of at least ``count``
+        Receives the permutation.
+    keys, spare : uint32 arrays of at least ``count``
+        Room to work in.
+    counts : int64 array of 2^BITS + 1
+        Room to work in.
     """
     highest = 0
     lowest = 0x7FFFFFFF
     for k in range(count):
-        highest = max(highest, packets[k].flow)
-        lowest = min(lowest, packets[k].flow)
+        packet = packets[k]
+        highest = max(highest, packet.flow)
+        lowest = min(lowest, packet.flow)
+        keys[k] = (packet.flow << 1) | packet.direction
         order[k] = k
-    counts = np.zeros((1 << _BITS) + 1, np.int64)
+    first = lowest << 1
+    last = ((highest << 1) | 1) - first
     shift = 0
-    top = ((highest - lowest) << 1) | 1
-    while top >> shift:
-        counts[:] = 0
+    while last >> shift:
+        for k in range((1 << BITS) + 1):
+            counts[k] = 0
         for k in range(count):
-            packet = packets[k]
-            key = (((packet.flow - lowest) << 1) | packet.direction) >> shift
-            counts[(key & ((1 << _BITS) - 1)) + 1] += 1
-        for k in range(1 << _BITS):
+            counts[(((keys[k] - first) >> shift) & ((1 << BITS) - 1)) + 1] += 1
+        for k in range(1 << BITS):
             counts[k + 1] += counts[k]
         for k in range(count):
-            packet = packets[order[k]]
-            key = ((((packet.flow - lowest) << 1) | packet.direction) >> shift) & ((1 << _BITS) - 1)
-            spare[counts[key]] = order[k]
+            row = order[k]
+            key = ((keys[row] - first) >> shift) & ((1 << BITS) - 1)
+            spare[counts[key]] = row
             counts[key] += 1
-        order[:count] = spare[:count]
-        shift += _BITS
+        for k in range(count):
+            order[k] = spare[k]
+        shift += BITS
 
 
-@kernel
+@bare_kernel
 def gather_columns(
     packets: Any, order: Any, count: int, pool: Any, frame: Any, time: Any, flow: Any, direction: Any, protocol: Any,
     seq: Any, ack: Any, payload: Any, segments: Any, flags: Any, window: Any, window_raw: Any, tsval: Any, tsecr: Any,
@@ -58,6 +64,8 @@ def gather_columns(
     """Copy records into columns in the given order; return the number of SACK edges."""
     used = 0
     for k in range(count):
+        if k + _AHEAD < count:
+            prefetch(packets, order[k + _AHEAD])
         packet = packets[order[k]]
         frame[k] = packet.frame
         time[k] = packet.time
@@ -89,7 +97,7 @@ def gather_columns(
     return used
 
 
-@kernel
+@bare_kernel
 def pack_bits(has: Any, count: int, bit: int, bitmap: Any) -> int:
     """Write Arrow's validity bitmap for one of the `has` bits; return the number of nulls."""
     nulls = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.flow_table import mix
 from tracetool.kernels.loads import be16, be32, be64, le16, le32, u8
 
@@ -30,7 +30,7 @@ FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT, Q
 ) = range(23)  # fmt: skip
 
 
-@kernel
+@bare_kernel
 def start_kind(link: int) -> int:
     """Say what a frame of a link type starts with; -1: unknown."""
     if link == 1:
@@ -70,7 +70,7 @@ def start_kind(link: int) -> int:
     return -1
 
 
-@kernel
+@bare_kernel
 def list_layer(head: Any, layers: Any, kind: int, value: int) -> None:
     """List a layer; what is beyond the room is only counted in the digest."""
     if head.layers < len(layers):
@@ -81,14 +81,14 @@ def list_layer(head: Any, layers: Any, kind: int, value: int) -> None:
         head.layers += 1
 
 
-@kernel
+@bare_kernel
 def identify(head: Any, kind: int, value: int) -> None:
     """Add a layer to the digest."""
     digest = mix(head.encapsulation * 31 + (kind << 56) + value)
     head.encapsulation = digest | 1  # 0 is kept for none
 
 
-@kernel
+@bare_kernel
 def list_ends(head: Any, layers: Any) -> None:
     """Add the ends of the tunnel that was listed last, in one order for both directions."""
     swap = head.src0 > head.dst0 or (head.src0 == head.dst0 and head.src1 > head.dst1)
@@ -101,7 +101,7 @@ def list_ends(head: Any, layers: Any) -> None:
     layer.low0, layer.low1, layer.high0, layer.high1 = low0, low1, high0, high1
 
 
-@kernel
+@bare_kernel
 def copy_head(source: Any, target: Any) -> None:
     """Copy what was read up to a transport header."""
     target.src0, target.src1, target.dst0, target.dst1 = source.src0, source.src1, source.dst0, source.dst1
@@ -113,7 +113,29 @@ def copy_head(source: Any, target: Any) -> None:
     )
 
 
-@kernel
+@bare_kernel
+def plain_tcp(buffer: Any, at: int, wire: int, head: Any) -> bool:
+    """Fill the head for TCP in plain IPv4 in plain Ethernet, as most frames are; else say that it is something else.
+
+    At least 54 bytes are there.
+    """
+    ip = at + 14
+    total = be16(buffer, ip + 2)
+    if (
+        be32(buffer, at + 12) >> 8 != 0x080045 or u8(buffer, ip + 9) != 6 or total < 40 or ip + total > wire
+        or be16(buffer, ip + 6) & 0x3FFF
+    ):
+        return False
+    head.src0, head.src1, head.dst0, head.dst1 = 0, be32(buffer, ip + 12), 0, be32(buffer, ip + 16)
+    head.src_port, head.dst_port = be16(buffer, ip + 20), be16(buffer, ip + 22)
+    head.protocol, head.version = 6, 4
+    head.at, head.end, head.ip_bytes = ip + 20, ip + total, total
+    head.tos, head.ip_id, head.ttl = u8(buffer, ip + 1), be16(buffer, ip + 4), u8(buffer, ip + 8)
+    head.first_fragment = 0
+    return True
+
+
+@bare_kernel
 def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, layers: Any) -> int:
     """Find the innermost TCP or UDP header of a frame.
 
@@ -140,6 +162,8 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
     head.encapsulation = 0
     head.layers = 0
     outer.protocol = 0
+    if link == 1 and end - at >= 54 and plain_tcp(buffer, at, max(wire, end), head):
+        return FOUND
     kind = start_kind(link)
     if kind < 0:
         return UNKNOWN_LINK

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be32, le32
 
 MORE, FULL, BAD, FOUND = 0, 1, 2, 3  # needs more bytes; needs more room for frames; a length that cannot be; resynchronised
@@ -17,13 +17,13 @@ PLAUSIBLE_BYTES = 262_144  # libpcap's MAXIMUM_SNAPLEN
 _DAY = 86_400
 
 
-@kernel
+@bare_kernel
 def load32(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
     """Load 32 bits in the file's byte order."""
     return be32(buffer, at) if big_endian else le32(buffer, at)
 
 
-@kernel
+@bare_kernel
 def walk(
     buffer: Any, at: int, used: int, big_endian: bool, header: int, lengths: int, tick: int, limit: int, link: int,  # noqa: FBT001
     frames: Any,
@@ -80,7 +80,7 @@ def walk(
     return count, at, MORE
 
 
-@kernel
+@bare_kernel
 def resynchronise(
     buffer: Any, at: int, used: int, final: bool, big_endian: bool, header: int, lengths: int, tick: int, seconds: int  # noqa: FBT001
 ) -> tuple[int, int]:

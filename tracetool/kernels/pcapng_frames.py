@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be16, be32, be64, le16, le32, le64
 
 MORE, FULL, BAD, FOUND, SPECIAL = range(5)
@@ -22,19 +22,19 @@ NO_INTERFACE, NO_TIME, BAD_PACKET = range(3)  # what was odd
 NOTES = 3
 
 
-@kernel
+@bare_kernel
 def load16(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
     """Load 16 bits in the section's byte order."""
     return be16(buffer, at) if big_endian else le16(buffer, at)
 
 
-@kernel
+@bare_kernel
 def load32(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
     """Load 32 bits in the section's byte order."""
     return be32(buffer, at) if big_endian else le32(buffer, at)
 
 
-@kernel
+@bare_kernel
 def nanoseconds(stamp: int, mode: int, factor: int) -> int:
     """Convert a time stamp.
 
@@ -59,7 +59,7 @@ def nanoseconds(stamp: int, mode: int, factor: int) -> int:
     return (stamp >> factor) * 1_000_000_000 + ((part * 1_000_000_000) >> bits)
 
 
-@kernel
+@bare_kernel
 def drop_count(buffer: Any, at: int, end: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
     """Packets dropped before this one, by the options of an enhanced packet block."""
     while at + 4 <= end:
@@ -73,7 +73,7 @@ def drop_count(buffer: Any, at: int, end: int, big_endian: bool) -> int:  # noqa
     return 0
 
 
-@kernel
+@bare_kernel
 def walk(
     buffer: Any, at: int, used: int, big_endian: bool, interfaces: Any, count: int, last_time: int, frames: Any,  # noqa: FBT001
     notes: Any, drops: Any,
@@ -177,13 +177,13 @@ def walk(
     return listed, at, MORE, last_time
 
 
-@kernel
+@bare_kernel
 def known(kind: int) -> bool:
     """Whether a block type is one that writers use."""
     return INTERFACE <= kind <= ENHANCED or 9 <= kind <= 10 or kind == CUSTOM or kind == CUSTOM_NOT_COPIED
 
 
-@kernel
+@bare_kernel
 def resynchronise(buffer: Any, at: int, used: int, final: bool, big_endian: bool) -> tuple[int, int]:  # noqa: FBT001
     """Find the next place where blocks of known kinds follow one another, each with its length at both ends.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 
 
-@kernel
+@bare_kernel
 def unwrap(value: int, base: int, near: int) -> int:
     """Return the number with these low 32 bits that lies nearest to another one (RFC 9293, 3.4).
 
@@ -22,7 +22,7 @@ def unwrap(value: int, base: int, near: int) -> int:
     return near + ((distance ^ 0x80000000) - 0x80000000)
 
 
-@kernel
+@bare_kernel
 def segments_of(payload: int, limit: int) -> int:
     """Segments on the wire that a frame's payload stands for, at so many bytes of payload each."""
     if payload <= limit:

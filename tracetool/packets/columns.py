@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tracetool.kernels.records import HAS_ACK, HAS_IP_ID, HAS_SACK, HAS_TCP, HAS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Columns as `tracetool.kernels.gather.gather_columns` takes them.
 _COLUMNS = {
     "frame": "i8", "time": "i8", "flow": "i4", "direction": "i1", "protocol": "i1", "seq": "i8", "ack": "i8",
     "payload_bytes": "i8", "segments": "i4", "flags": "u2", "window_bytes": "i8", "window_raw": "u2", "tsval": "i8",
@@ -27,51 +29,77 @@ _KNOWN = {
 _WORDS = {"direction": ("a2b", "b2a"), "protocol": ("tcp", "udp")}
 
 
-def packets_table(packets: NDArray[Any], edges: NDArray[np.int64], name: str) -> pa.Table:
-    """Build the rows of one group.
+class Columns:
+    """Makes tables of packet records; reuses the memory of those that nobody holds any more.
+
+    (Fresh memory is zeroed page by page by the kernel, which costs as much as filling it.)
 
     Parameters
     ----------
-    packets : PACKET array
-        One group, in order of capture.
-    edges : int64 array
-        Pool of SACK edges that the records refer to.
     name
         Value of the `input` column.
-
-    Returns
-    -------
-    pa.Table
-        In the columns of `packets`; words are dictionary-encoded.
+    group
+        Largest number of rows of a table.
     """
-    count = len(packets)
-    order, spare = np.empty(count, np.uint32), np.empty(count, np.uint32)
-    gather.order_by_flow(packets, count, order, spare)
-    made = {column: np.empty(count, kind) for column, kind in _COLUMNS.items()}
-    made["offsets"] = np.empty(count + 1, np.int32)
-    made["edges"] = np.empty(len(edges), np.int64)
-    gather.gather_columns(packets, order, count, edges, *made.values())
-    arrays = [_column(field, made, count, name) for field in tables.schema("packets")]
-    return pa.Table.from_arrays(arrays, names=tables.columns("packets"))
 
+    def __init__(self, name: str, group: int) -> None:
+        self._name = name
+        self._group = group
+        self._free: dict[str, list[NDArray[Any]]] = {}
+        self._order, self._keys, self._spare = (np.empty(group, np.uint32) for _ in range(3))
+        self._counts = np.empty((1 << gather.BITS) + 1, np.int64)
 
-def _column(field: pa.Field, made: dict[str, NDArray[Any]], count: int, name: str) -> pa.Array:
-    if field.name == "input":
-        return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([name]))
-    if field.name in _WORDS:
-        return pa.DictionaryArray.from_arrays(pa.array(made[field.name]), pa.array(_WORDS[field.name]))
-    validity, nulls = _validity(field.name, made["has"])
-    if field.name == "sack":
-        values = pa.Array.from_buffers(pa.int64(), len(made["edges"]), [None, pa.py_buffer(made["edges"])])
-        offsets = pa.py_buffer(made["offsets"])
-        return pa.Array.from_buffers(field.type, count, [validity, offsets], nulls, children=[values])
-    return pa.Array.from_buffers(field.type, count, [validity, pa.py_buffer(made[field.name])], nulls)
+    def _take(self, kind: str, count: int) -> NDArray[Any]:
+        """Lend memory; it comes back by itself when nothing refers to it any more."""
+        size = self._group + 1
+        if count > size:
+            return np.empty(count, kind)
+        free = self._free.setdefault(kind, [])
+        base = free.pop() if free else np.empty(size, kind)
+        lent = base[:count]
+        weakref.finalize(lent, free.append, base).atexit = False
+        return lent
 
+    def table(self, packets: NDArray[Any], edges: NDArray[np.int64]) -> pa.Table:
+        """Build the rows of one group.
 
-def _validity(column: str, has: NDArray[np.uint8]) -> tuple[pa.Buffer | None, int]:
-    bit = _KNOWN.get(column)
-    if bit is None or not len(has):
-        return None, 0
-    bitmap = np.empty((len(has) + 7) // 8, np.uint8)
-    nulls = gather.pack_bits(has, len(has), bit, bitmap)
-    return (pa.py_buffer(bitmap), nulls) if nulls else (None, 0)
+        Parameters
+        ----------
+        packets : PACKET array
+            One group, in order of capture.
+        edges : int64 array
+            Pool of SACK edges that the records refer to.
+
+        Returns
+        -------
+        pa.Table
+            In the columns of `packets`; words are dictionary-encoded.
+        """
+        count = len(packets)
+        gather.order_by_flow(packets, count, self._order, self._keys, self._spare, self._counts)
+        lengths = {"offsets": count + 1, "edges": len(edges)}
+        made = {name: self._take(kind, lengths.get(name, count)) for name, kind in _COLUMNS.items()}
+        gather.gather_columns(packets, self._order, count, edges, *made.values())
+        bitmaps = {bit: self._bitmap(made["has"], bit) for bit in set(_KNOWN.values())}
+        arrays = [self._column(field, made, bitmaps, count) for field in tables.schema("packets")]
+        return pa.Table.from_arrays(arrays, names=tables.columns("packets"))
+
+    def _column(
+        self, field: pa.Field, made: dict[str, NDArray[Any]], bitmaps: dict[int, tuple[pa.Buffer | None, int]], count: int
+    ) -> pa.Array:
+        if field.name == "input":
+            return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([self._name]))
+        if field.name in _WORDS:
+            codes = pa.Array.from_buffers(pa.int8(), count, [None, pa.py_buffer(made[field.name])])
+            return pa.DictionaryArray.from_arrays(codes, pa.array(_WORDS[field.name]), safe=False)
+        validity, nulls = bitmaps[_KNOWN[field.name]] if field.name in _KNOWN else (None, 0)
+        if field.name == "sack":
+            values = pa.Array.from_buffers(pa.int64(), len(made["edges"]), [None, pa.py_buffer(made["edges"])])
+            offsets = pa.py_buffer(made["offsets"])
+            return pa.Array.from_buffers(field.type, count, [validity, offsets], nulls, children=[values])
+        return pa.Array.from_buffers(field.type, count, [validity, pa.py_buffer(made[field.name])], nulls)
+
+    def _bitmap(self, has: NDArray[np.uint8], bit: int) -> tuple[pa.Buffer | None, int]:
+        bitmap = np.empty((len(has) + 7) // 8, np.uint8)
+        nulls = gather.pack_bits(has, len(has), bit, bitmap)
+        return (pa.py_buffer(bitmap), nulls) if nulls else (None, 0)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tracetool.dataset import ROW_GROUP
 from tracetool.kernels import decode, flow_table, layers, records
-from tracetool.packets.columns import packets_table
+from tracetool.packets.columns import Columns
 from tracetool.packets.flow_rows import flows_table
 from tracetool.packets.notes import report
 
@@ -42,7 +42,6 @@ class Decoder:
 
     def __init__(self, name: str, group: int = ROW_GROUP) -> None:
         self.name = name
-        self.group = group
         self._states = np.zeros(1, records.STATE)
         self.state = self._states[0]
         self.state["seed"] = int.from_bytes(os.urandom(7), "little")
@@ -57,13 +56,9 @@ class Decoder:
         self._options = np.zeros(1, records.OPTIONS)
         self._edges = np.zeros(8, np.int64)
         self._notes = np.zeros(decode.NOTES, records.NOTE)
-        self._new_group()
-
-    def _new_group(self) -> None:
-        self._packets = np.empty(self.group, records.PACKET)
-        self._pool = np.empty(8 * self.group, np.int64)
-        self.state["packets"] = 0
-        self.state["edges"] = 0
+        self._packets = np.empty(group, records.PACKET)
+        self._pool = np.empty(8 * group, np.int64)  # of SACK edges
+        self._columns = Columns(name, group)
 
     def feed(self, buffer: NDArray[np.uint8], frames: NDArray[Any], count: int) -> Iterator[pa.Table]:
         """Decode frames of a buffer; yield each group of packets that became full."""
@@ -89,10 +84,10 @@ class Decoder:
                 self._layer_rows = _longer(self._layer_rows)
 
     def _take(self) -> pa.Table:
-        table = packets_table(
-            self._packets[: int(self.state["packets"])], self._pool[: int(self.state["edges"])], self.name
-        )
-        self._new_group()
+        packets, edges = self._packets[: int(self.state["packets"])], self._pool[: int(self.state["edges"])]
+        table = self._columns.table(packets, edges)
+        self.state["packets"] = 0
+        self.state["edges"] = 0
         return table
 
     def _grow_flows(self) -> None:

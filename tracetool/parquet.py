@@ -1,0 +1,185 @@
+"""One Parquet file, written by a thread of its own while the next rows are made.
+
+How a column is stored follows from what it holds: numbers that grow along a flow lose their equal high bytes (byte
+stream split) or are kept as differences, words are dictionaries, and what is left is plain. zstd where the bytes are,
+lz4 where there is nothing to gain; `docs/performance.md` has the measurements.
+"""
+
+from __future__ import annotations
+
+import base64
+import threading
+from dataclasses import dataclass, field
+from queue import Queue
+from typing import TYPE_CHECKING, Any
+
+from tracetool import tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+_AHEAD = 2  # pieces that may wait to be written
+_SPLIT = frozenset({"frame", "time", "seq", "ack", "tsval", "tsecr", "ip_id"})
+_DENSE = frozenset({"frame", "time", "tsval", "tsecr", "sack"})  # most of the bytes
+_DELTA = frozenset({"frame", "time", "seq", "ack", "snd_una", "snd_nxt", "start", "end"})
+_SOUGHT = ("frame", "time", "flow")  # columns by which rows are chosen: row groups carry their bounds
+
+
+@dataclass
+class TableFile:
+    """Writes the rows of one table to one file.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    path
+        The file.
+    row_group
+        Rows of a row group; pieces should have as many.
+
+    Attributes
+    ----------
+    rows
+        Number of rows so far.
+    """
+
+    table: str
+    path: Path
+    row_group: int
+    rows: int = 0
+    _physical: Any = None
+    _queue: Queue[pa.Table | None] = field(default_factory=lambda: Queue(_AHEAD))
+    _error: BaseException | None = None
+    _thread: threading.Thread | None = None
+
+    def write(self, rows: Any) -> None:
+        """Append rows: checked now, written soon.
+
+        Raises
+        ------
+        SchemaError
+            If they do not fit the table.
+        OSError
+            If an earlier piece could not be written.
+        """
+        checked = rows if _fits(self.table, rows) else tables.cast(self.table, rows)
+        if self._thread is None:
+            self._physical = _physical(self.table, checked)
+            self._thread = threading.Thread(target=self._work, name=f"write {self.table}", daemon=True)
+            self._thread.start()
+        self._raise()
+        self.rows += checked.num_rows
+        if checked.num_rows:
+            self._queue.put(_as_physical(checked, self._physical))
+
+    def close(self) -> None:
+        """Wait until everything is written, and complete the file.
+
+        Raises
+        ------
+        OSError
+            If it could not be written.
+        """
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
+        self._raise()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _work(self) -> None:
+        try:
+            with _writer(self.table, self.path, self._physical) as writer:
+                while (rows := self._queue.get()) is not None:
+                    writer.write_table(rows, self.row_group)
+                    del rows  # its memory may be used again while this waits for the next piece
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that writes or closes
+            self._error = error
+            while self._queue.get() is not None:
+                pass
+
+
+def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+
+    names = [f"{field.name}.list.element" if _is_list(field) else field.name for field in physical]
+    words = [field.name for field in physical if _is_word(field)]
+    if table == "packets":
+        encoding = {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
+        compression = {name: "zstd" if name.split(".")[0] in _DENSE else "lz4" for name in names}
+        dictionary = words
+    else:
+        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
+        compression = dict.fromkeys(names, "zstd")
+        dictionary = [name for name in names if name not in encoding]
+    # Readers see the table's own schema, with the meaning of each column, not the dictionaries it was written from.
+    logical = base64.b64encode(tables.schema(table).serialize().to_pybytes())
+    return pq.ParquetWriter(
+        path,
+        physical.with_metadata({**(physical.metadata or {}), b"ARROW:schema": logical}),
+        compression=compression,
+        use_dictionary=dictionary,
+        column_encoding=encoding,
+        write_statistics=[name for name in names if name in _SOUGHT],
+        store_schema=False,
+    )
+
+
+def _is_word(field: pa.Field) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_dictionary(field.type) or pa.types.is_string(field.type))
+
+
+def _is_list(field: pa.Field) -> bool:
+    import pyarrow as pa  # noqa: PLC0415
+
+    return bool(pa.types.is_list(field.type))
+
+
+def _fits(table: str, rows: Any) -> bool:
+    """Whether rows have the table's columns and types, words as dictionaries allowed: nothing to convert."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    wanted = tables.schema(table)
+    if not isinstance(rows, pa.Table) or rows.column_names != wanted.names:
+        return False
+    for field in wanted:
+        column = rows.column(field.name)
+        same = column.type == field.type or (
+            pa.types.is_dictionary(column.type) and column.type.value_type == field.type
+        )
+        if not same or (not field.nullable and column.null_count):
+            return False
+    return True
+
+
+def _physical(table: str, rows: pa.Table) -> pa.Schema:
+    """Schema of the file: the table's, with dictionaries where the first rows have them."""
+    wanted = tables.schema(table)
+    return wanted.empty_table().schema if rows.schema.types == wanted.types else _with_types(wanted, rows)
+
+
+def _with_types(wanted: pa.Schema, rows: pa.Table) -> pa.Schema:
+    import pyarrow as pa  # noqa: PLC0415
+
+    fields = [field.with_type(rows.schema.field(field.name).type) for field in wanted]
+    return pa.schema(fields, wanted.metadata)
+
+
+def _as_physical(rows: pa.Table, physical: pa.Schema) -> pa.Table:
+    """Rows with the types of the file."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    columns = []
+    for field, column in zip(physical, rows.columns, strict=True):
+        if column.type != field.type:
+            column = column.cast(field.type)
+        columns.append(column)
+    return pa.Table.from_arrays(columns, schema=physical)
