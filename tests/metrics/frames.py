@@ -73,6 +73,5 @@ def counters(*rows):
     frame = pl.DataFrame(full, schema=dict.fromkeys(names, pl.Int64)).with_columns(
         pl.col("time").cast(pl.Datetime("ns", "UTC"))
     )
-    return frame.with_columns(
-        input=pl.lit("r"), device=pl.lit("e"), handle=pl.lit("1:"), kind=pl.lit("q"), is_root=True
-    )
+    names = {"input": "r", "device": "e", "handle": "1:", "parent": "root", "kind": "q"}
+    return frame.with_columns(**{name: pl.lit(value) for name, value in names.items()}, is_root=True)
