@@ -6,16 +6,12 @@ import html
 import html.parser
 import json
 import re
-import shutil
-import subprocess
 
 import pytest
 
 from tests.report.made import HOSTILE, make
 from tracetool.dataset import Dataset
 from tracetool.report.page import html_of, write
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture(scope="session")
@@ -116,58 +112,3 @@ def test_progress_counts_up_to_the_whole(dataset):
     html_of(dataset, flows=1, progress=lambda done, total: told.append((done, total)))
     assert told[-1][0] <= told[-1][1]
     assert [done for done, _ in told] == sorted({done for done, _ in told})
-
-
-PROBE = """
-<script>
-window.addEventListener("load", () => setTimeout(() => {
-  const table = document.getElementById("flow-table");
-  const first = () => table.tBodies[0].rows[0].cells[4].textContent;
-  const heading = [...table.tHead.rows[0].cells].findIndex(cell => cell.textContent === "sender");
-  table.tHead.rows[0].cells[heading].querySelector("button").click();
-  const down = first();
-  table.tHead.rows[0].cells[heading].querySelector("button").click();
-  const up = first();
-  const search = document.getElementById("search");
-  search.value = "4001";
-  search.dispatchEvent(new Event("input"));
-  const shown = document.getElementById("shown").textContent;
-  document.querySelectorAll("details").forEach(element => { element.open = true; });
-  document.querySelectorAll(".chart").forEach(element =>
-    show(element, document.getElementById(element.dataset.spec).textContent));
-  setTimeout(() => {
-    const drawn = [...document.querySelectorAll(".chart")].filter(element => element.querySelector("canvas")).length;
-    document.title = "probe " + JSON.stringify({down, up, shown, drawn, errors: window.errors});
-  }, 3000);
-}, 200));
-</script>
-"""
-CATCH = """<script>
-window.errors = [];
-addEventListener("error", event => errors.push(String(event.message)));
-addEventListener("securitypolicyviolation", event => errors.push("blocked " + event.blockedURI));
-for (const level of ["error", "warn"]) console[level] = (...words) => errors.push(words.join(" "));
-</script>
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)")
-def test_in_a_browser_charts_are_drawn_tables_sort_and_nothing_is_logged(page, tmp_path):
-    body, end, rest = page.replace("<title>", CATCH + "<title>", 1).rpartition("</body>")
-    probed = body + PROBE + end + rest
-    path = tmp_path / "report.html"
-    path.write_text(probed)
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
-    flags += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1200,1600", "--virtual-time-budget=20000"]
-    run = subprocess.run(
-        [CHROMIUM, *flags, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=240, check=True
-    )
-    found = re.search(r"<title>probe (.*?)</title>", run.stdout)
-    assert found, run.stdout[:500]
-    said = json.loads(html.unescape(found[1]))
-    assert said["errors"] == []
-    assert said["drawn"] == 5 + 2 * 6
-    assert (said["down"], said["up"]) == ("192.0.2.1:4001", "192.0.2.1:4000")
-    assert said["shown"] == "3 of 6"

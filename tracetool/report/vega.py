@@ -72,10 +72,11 @@ def to_spec(
     count = len(figure.panels)
     height = height or (SINGLE_HEIGHT if count == 1 else PANEL_HEIGHT * count)
     total = sum(panel.weight for panel in figure.panels)
-    panels = [
+    drawn = [
         _panel(figure, index, width, max(80, round(height * panel.weight / total)), interactive=interactive)
         for index, panel in enumerate(figure.panels)
     ]
+    panels = [body for body, _ in drawn]
     spec: Spec = {
         "$schema": SCHEMA,
         "config": _config(stacked=_legends_overflow(figure, width)),
@@ -88,7 +89,7 @@ def to_spec(
         own = dict.fromkeys(("stroke", "fill", "color"), "independent")
         spec["resolve"] = {"legend": own, "scale": own | dict.fromkeys(("strokeDash", "shape"), "independent")}
     if interactive:
-        spec["params"] = _params(figure)
+        spec["params"] = _zooms(figure) + [pick for _, picks in drawn for pick in picks]
     return spec
 
 
@@ -98,30 +99,29 @@ def _title(figure: Figure, width: int) -> Spec:
     return {**title, "subtitle": lines} if lines else title
 
 
-def _params(figure: Figure) -> list[Spec]:
-    """Return the selections: one zoom for the panels on the common x axis and one for each other, and the legends'."""
+def _zooms(figure: Figure) -> list[Spec]:
+    """Return the selections that move and zoom: one for the panels on the common x axis, one for each other."""
     groups: dict[str, list[str]] = {}
     for index, panel in enumerate(figure.panels):
         groups.setdefault("zoom" if panel.x is None else f"zoom_{index}", []).append(f"panel_{index}")
-    zoom = {"type": "interval", "encodings": ["x"]}
-    pick = {"type": "point", "fields": ["series"]}
-    return [{"name": name, "select": zoom, "bind": "scales", "views": views} for name, views in groups.items()] + [
-        {"name": f"pick_{index}", "select": pick, "bind": "legend", "views": [f"panel_{index}"]}
-        for index in range(len(figure.panels))
-    ]
+    select = {"type": "interval", "encodings": ["x"]}
+    return [{"name": name, "select": select, "bind": "scales", "views": views} for name, views in groups.items()]
 
 
-def _panel(figure: Figure, index: int, width: int, height: int, *, interactive: bool) -> Spec:
+def _panel(figure: Figure, index: int, width: int, height: int, *, interactive: bool) -> tuple[Spec, list[Spec]]:
+    """Return a panel, and the selections that its legends make."""
     panel = figure.panels[index]
     x = _x_encoding(figure, panel, width, last=index + 1 == len(figure.panels))
     y = {"field": "y", "type": "quantitative", "title": printable(panel.y.title)}
     y |= _scale(panel.y, figure.y_values(panel), nice=8, ticks=max(3, height // 34))
-    layers = Canvas(figure, panel, x, y, width, height, f"pick_{index}" if interactive else "").layers()
-    layers = layers or [{"data": {"values": []}, "mark": "point", "encoding": {"x": x, "y": y}}]
-    body: Spec = {"width": width, "height": height, "layer": [{"name": f"panel_{index}", **layers[0]}, *layers[1:]]}
+    canvas = Canvas(figure, panel, x, y, width, height, index, interactive=interactive)
+    layers = canvas.layers() or [{"data": {"values": []}, "mark": "point", "encoding": {"x": x, "y": y}}]
+    layers[0] = {"name": f"panel_{index}", **layers[0]}
+    picks = canvas.picks(layers) if interactive else []
+    body: Spec = {"width": width, "height": height, "layer": layers}
     if panel.title:
         body["title"] = {"text": printable(panel.title), "anchor": "start", "frame": "group", "fontSize": 12}
-    return body
+    return body, picks
 
 
 def _x_encoding(figure: Figure, panel: Panel, width: int, *, last: bool) -> Spec:

@@ -23,6 +23,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 2, 1, 2])
 SHAPES = ("triangle-down", "cross", "diamond", "square", "triangle-up")
 LETTER_PIXELS, ENTRY_PIXELS = 6.4, 42  # widths of legend text at 11 px, and of a symbol with its padding
+LEGENDS = ("fill", "stroke", "color")
+"""Channels with a legend each: of bands and phases, of curves, of points and events."""
 MAX_LABELS = 24
 """More full-height events than this are drawn as marks at the top edge, without rules and labels."""
 
@@ -37,8 +39,10 @@ class Canvas:
         The encodings of the axes.
     width, height
         Size of the plot area in pixels.
-    pick
-        Name of the selection that the legend makes; empty in a picture without interaction.
+    index
+        Number of the panel: its legends select by a field of its own, or they would select in every panel.
+    interactive
+        False in a picture: no tooltips, no selections.
     """
 
     figure: Figure
@@ -47,7 +51,27 @@ class Canvas:
     y: Spec
     width: int
     height: int
-    pick: str = ""
+    index: int = 0
+    interactive: bool = True
+
+    @property
+    def field(self) -> str:
+        """Name of the column that holds the series' name."""
+        return f"series_{self.index}"
+
+    def picks(self, layers: list[Spec]) -> list[Spec]:
+        """Return the selections that clicks on the legends make: one for each legend, on the first layer that has it.
+
+        The layers chosen get a name.
+        """
+        found = []
+        for channel in LEGENDS:
+            number = next((n for n, layer in enumerate(layers) if channel in layer["encoding"]), None)
+            if number is not None:
+                view = layers[number].setdefault("name", f"panel_{self.index}_{channel}")
+                select = {"type": "point", "fields": [self.field]}
+                found.append({"name": self._pick(channel), "select": select, "bind": "legend", "views": [view]})
+        return found
 
     def layers(self) -> list[Spec]:
         """Return all layers, the lowest first."""
@@ -103,8 +127,16 @@ class Canvas:
                 row["detail"] = printable(events.details[index])
         return rows
 
-    def _opacity(self, full: float) -> Spec:
-        return {"condition": {"param": self.pick, "value": full}, "value": 0.06} if self.pick else {"value": full}
+    def _pick(self, channel: str) -> str:
+        return f"pick_{self.index}_{channel}"
+
+    def _opacity(self, full: float, channel: str) -> Spec:
+        if not self.interactive:
+            return {"value": full}
+        return {"condition": {"param": self._pick(channel), "value": full}, "value": 0.06}
+
+    def _nominal(self, domain: list[str], values: list[Any], legend: Spec) -> Spec:
+        return {"field": self.field, "type": "nominal", "scale": {"domain": domain, "range": values}, "legend": legend}
 
     def _legend(self, names: list[str], **symbols: Any) -> Spec:
         longest = max((len(name) for name in names), default=1)
@@ -127,12 +159,12 @@ class Canvas:
         kinds = [name for name in styles if name not in clouds]
         shapes = ["circle" if name in clouds else SHAPES[kinds.index(name) % len(SHAPES)] for name in styles]
         legend = self._legend(list(styles), symbolStrokeWidth=1.6)
-        return _nominal([printable(name) for name in styles], shapes, legend)
+        return self._nominal([printable(name) for name in styles], shapes, legend)
 
     def _color(self) -> Spec:
         styles = self._symbols()
         legend = self._legend(list(styles), symbolStrokeWidth=1.6)
-        return _nominal(
+        return self._nominal(
             [printable(name) for name in styles], [_paint(style.color) for style in styles.values()], legend
         )
 
@@ -140,12 +172,12 @@ class Canvas:
         bands = {part.name: part.style.color for part in self.panel.series if len(part.x) and part.kind == "band"}
         colors = bands | {span.name: span.color for span in self.panel.spans}
         legend = self._legend(list(colors), symbolType="square", symbolOpacity=0.4, symbolStrokeWidth=0)
-        return _nominal([printable(name) for name in colors], [_paint(slot) for slot in colors.values()], legend)
+        return self._nominal([printable(name) for name in colors], [_paint(slot) for slot in colors.values()], legend)
 
     def _tooltip(self, frame: IntArray | None, *extra: str, y: bool = True) -> list[Spec]:
         x = self.figure.x_axis(self.panel)
         exact = ".9f" if x.unit == "s" else ".12~g"
-        rows: list[Spec] = [{"field": "series", "type": "nominal", "title": "series"}]
+        rows: list[Spec] = [{"field": self.field, "type": "nominal", "title": "series"}]
         rows.append({"field": "x", "type": "quantitative", "title": printable(x.title), "format": exact})
         if y:
             title = printable(self.panel.y.title)
@@ -157,7 +189,7 @@ class Canvas:
 
     def _transform(self, name: str, frame: IntArray | None = None) -> list[Spec]:
         """Give every row the series' name, as a constant and not as data, and the Wireshark filter of its frame."""
-        named: list[Spec] = [{"calculate": json.dumps(printable(name)), "as": "series"}]
+        named: list[Spec] = [{"calculate": json.dumps(printable(name)), "as": self.field}]
         if frame is None:
             return named
         prefix = f"{printable(self.figure.display_filter)} and " if self.figure.display_filter else ""
@@ -168,10 +200,10 @@ class Canvas:
         styles = self._strokes()
         names = [printable(name) for name in styles]
         legend = self._legend(names, symbolType="stroke", symbolStrokeWidth=2.2)
-        strokes = _nominal(names, [_paint(style.color) for style in styles.values()], legend)
-        dashes = _nominal(names, [DASHES[style.dash % len(DASHES)] for style in styles.values()], legend)
+        strokes = self._nominal(names, [_paint(style.color) for style in styles.values()], legend)
+        dashes = self._nominal(names, [DASHES[style.dash % len(DASHES)] for style in styles.values()], legend)
         # strokeOpacity, not opacity: the points that carry the tooltips must stay invisible.
-        opacity = self._opacity(0.6 if part.style.light else 1)
+        opacity = self._opacity(0.6 if part.style.light else 1, "stroke")
         encoding: Spec = {"x": self.x, "y": self.y, "stroke": strokes, "strokeOpacity": opacity}
         if part.kind == "bars":
             mark: Spec = {"type": "rule", "strokeWidth": 1.6, "strokeCap": "square", "clip": True}
@@ -179,9 +211,9 @@ class Canvas:
         else:
             mark = {"type": "line", "strokeWidth": 1 if part.style.light else 1.8, "clip": True, "strokeJoin": "round"}
             mark |= {"interpolate": "step-after"} if part.kind == "step" else {}
-            mark |= {"point": "transparent"} if self.pick else {}
+            mark |= {"point": "transparent"} if self.interactive else {}
             encoding["strokeDash"] = dashes
-        if self.pick:
+        if self.interactive:
             encoding["tooltip"] = self._tooltip(part.frame)
         return {
             "data": self._data(part),
@@ -192,8 +224,8 @@ class Canvas:
 
     def _cloud(self, part: Series) -> Spec:
         encoding: Spec = {"x": self.x, "y": self.y, "color": self._color(), "shape": self._shape()}
-        encoding["opacity"] = self._opacity(0.75 if part.style.light else 1)
-        if self.pick:
+        encoding["opacity"] = self._opacity(0.75 if part.style.light else 1, "color")
+        if self.interactive:
             encoding["tooltip"] = self._tooltip(part.frame)
         mark = {"type": "point", "size": 14, "strokeWidth": 0.9, "clip": True}
         return {
@@ -213,24 +245,24 @@ class Canvas:
                 "y": self.y,
                 "y2": {"field": "y2"},
                 "fill": self._fill(),
-                "opacity": self._opacity(0.28 if part.style.light else 0.65),
+                "opacity": self._opacity(0.28 if part.style.light else 0.65, "fill"),
             },
         }
 
     def _spans(self) -> Spec:
         rows = [
-            {"x": round(span.start, 9), "x2": round(span.end, 9), "series": printable(span.name)}
+            {"x": round(span.start, 9), "x2": round(span.end, 9), self.field: printable(span.name)}
             for span in self.panel.spans
         ]
-        encoding = {"x": self.x, "x2": {"field": "x2"}, "fill": self._fill(), "opacity": {"value": 0.14}}
+        encoding = {"x": self.x, "x2": {"field": "x2"}, "fill": self._fill(), "opacity": self._opacity(0.14, "fill")}
         return {"data": {"values": rows}, "mark": {"type": "rect", "clip": True}, "encoding": encoding}
 
     def _moments(self, events: Events, taken: list[list[tuple[float, float]]]) -> list[Spec]:
         """Return points at their height, or rules with a mark at the top edge and their labels."""
         rows = self._event_rows(events)
         base: Spec = {"data": {"values": rows}, "transform": self._transform(events.name, events.frame)}
-        channels: Spec = {"x": self.x, "color": self._color(), "opacity": self._opacity(0.95)}
-        if self.pick:
+        channels: Spec = {"x": self.x, "color": self._color(), "opacity": self._opacity(0.95, "color")}
+        if self.interactive:
             extra = [name for name in ("label", "detail") if name in rows[0]]
             channels["tooltip"] = self._tooltip(events.frame, *extra, y=events.y is not None)
         y = self.y if events.y is not None else {"value": 6}
@@ -283,10 +315,6 @@ def legend_names(panel: Panel) -> set[str]:
 
 def _paint(slot: int) -> str:
     return PALETTE[slot % len(PALETTE)]
-
-
-def _nominal(domain: list[str], values: list[Any], legend: Spec) -> Spec:
-    return {"field": "series", "type": "nominal", "scale": {"domain": domain, "range": values}, "legend": legend}
 
 
 def _collides(extent: tuple[float, float], used: list[tuple[float, float]]) -> bool:
