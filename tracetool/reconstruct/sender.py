@@ -17,6 +17,7 @@ from tracetool.kernels.replay import replay
 from tracetool.reconstruct.episodes import recoveries, slow_starts
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred
 from tracetool.reconstruct.hypotheses import Choice, choose
+from tracetool.reconstruct.projection import project
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -105,6 +106,8 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
     >>> infer(packets, facts).cc  # doctest: +SKIP
     'cubic'
     """
+    if facts.vantage in {"receiver", "middle"}:
+        packets = project(packets)
     mss = segment_bytes(packets, facts)
     sack = facts.sack_permitted is not False
     again = np.zeros(len(packets), np.int8)
