@@ -61,6 +61,9 @@ class Chunked(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def head(self) -> bytes:
+        return self.content[: sources.HEAD_BYTES]
+
     def readinto(self, buffer: Any) -> int:
         count = min(len(buffer), self.size, len(self.content))
         buffer[:count] = self.content[:count]

@@ -198,6 +198,9 @@ class _Reader:
 
     def trace_says(self, key: str, value: Any) -> None:
         """Take what a trace says of itself."""
+        if key in ("event_fields", "configuration", "common_fields") and self.first_ns is not None:
+            message = f"a trace's {key} stands after its events: their times and fields may be read wrongly"
+            self.log.add("late_fields", message)
         if key == "event_fields" and isinstance(value, list):
             self.fields = tuple(str(field).lower() for field in value)
         elif key == "configuration" and isinstance(value, dict):
@@ -302,9 +305,7 @@ class _Reader:
                 flow.number,
                 time,
                 round(cwnd / mss) if cwnd else None,
-                round(ssthresh / mss)
-                if ssthresh and ssthresh < 1 << 32
-                else None,  # stacks print 2^32 or 2^64 for none
+                round(ssthresh / mss) if ssthresh and ssthresh < _UNSET else None,
                 metrics.get("srtt"),
                 metrics.get("rttvar"),
                 metrics.get("min_rtt"),
