@@ -289,10 +289,20 @@ class Rows:
         for first in range(0, len(rows), PIECE_ROWS):
             piece = rows[first : first + PIECE_ROWS]
             columns = dict(zip(self.columns, zip(*piece, strict=True), strict=True))
-            arrays = {name: pa.array(values, schema.field(name).type) for name, values in columns.items()}
+            arrays = {name: _array(values, schema.field(name).type) for name, values in columns.items()}
             for name, value in self._constants.items():
                 arrays[name] = pa.repeat(pa.scalar(value, schema.field(name).type), len(piece))
             yield self.table, tables.cast(self.table, pa.table(arrays))
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """An Arrow array; numbers that 64 bits do not hold, as damaged lines may tell them, are null."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except OverflowError:
+        return pa.array([value if value is None or abs(value) <= TIME_MAX_NS else None for value in values], kind)
 
 
 def metadata(input_name: str, facts: Mapping[str, object]) -> tuple[str, pa.Table]:

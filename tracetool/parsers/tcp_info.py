@@ -171,13 +171,18 @@ def _raw(record: dict[str, Any]) -> _Snapshot:
     attributes = [_bytes(text) if text else b"" for text in record.get("Attributes") or ()]
     attributes += [b""] * (_BBR + 1 - len(attributes))
     raw, name, bbr = attributes[_INFO], attributes[_CONG], attributes[_BBR]
-    info: dict[str, int | None] = {
-        key: struct.unpack_from("<" + form, raw, at)[0] if len(raw) >= at + struct.calcsize(form) else None
-        for key, (at, form) in _STRUCT.items()
-    }
+    info = {key: _field(raw, at, form) for key, (at, form) in _STRUCT.items()}
     gains = struct.unpack_from("<II", bbr, 12) if len(bbr) >= 20 else None
-    cc = name.rstrip(b"\\0").decode("ascii", "replace") or None
+    cc = name.rstrip(b"\0").decode("ascii", "replace") or None
     return (ends[0], ends[1]), cookie, info if raw else None, cc, gains
+
+
+def _field(raw: bytes, at: int, form: str) -> int | None:
+    """A member of the struct; None where an older kernel's ends before it, or it stands for no limit."""
+    if len(raw) < at + struct.calcsize(form):
+        return None
+    value: int = struct.unpack_from("<" + form, raw, at)[0]
+    return value if value < 1 << 63 else None
 
 
 def _bytes(text: Any) -> bytes:
@@ -218,7 +223,7 @@ def _note_facts(flow: LoggedFlow, info: dict[str, int | None]) -> None:
     if flow.facts.get("payload_bytes_a2b") in (None, 0) and info.get("BytesAcked"):
         flow.facts["payload_bytes_a2b"] = info["BytesAcked"]
     if (scales := info.get("WScale")) is not None:
-        flow.facts["window_scale_b"], flow.facts["window_scale_a"] = scales & 15, scales >> 4
+        flow.facts["window_scale_b"], flow.facts["window_scale_a"] = scales & 15, scales >> 4 & 15
     if (options := info.get("Options")) is not None:  # TCPI_OPT_*
         flow.facts |= {"timestamps": bool(options & 1), "sack_permitted": bool(options & 2), "ecn": bool(options & 8)}
 
