@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from tracetool._version import __version__
-from tracetool.cli import compare, export, flows, ingest, plot, reconstruct, schema, slow_starts
+from tracetool.cli import check, compare, export, flows, ingest, plot, reconstruct, schema, slow_starts
 from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ app.command("ingest", short_help="Read captures and kernel logs into a dataset."
 app.command("reconstruct", short_help="Infer what the senders of a dataset were doing.")(reconstruct.command)
 app.command("flows", short_help="List the flows: who, how much, how fast.")(flows.command)
 app.command("slow-starts", short_help="List slow starts, and why each ended.")(slow_starts.command)
+app.command("check", short_help="Say what is odd about inputs, and how far to trust them.")(check.command)
 app.command("compare", short_help="Hold the inference against the kernel's word.")(compare.command)
 plot.register(app)
 app.command("export", short_help="Print or write one table.")(export.command)
