@@ -90,6 +90,18 @@ def test_export(run, tmp_path) -> None:
         assert (tmp_path / f"x.{suffix}").stat().st_size > 0
 
 
+def test_compare(run, tmp_path) -> None:
+    log = CAPTURE.replace(".pcap.gz", ".tcp_probe.txt.gz")
+    code, out, _ = run("compare", CAPTURE, log, "-o", tmp_path / "x.svg")
+    assert code == 0
+    assert "its clock is" in out
+    assert (tmp_path / "x.svg").stat().st_size > 1000
+    rows = {row["quantity"]: row for row in json.loads(run("compare", CAPTURE, log, "--json")[1])}
+    assert rows["cwnd_segments"]["median"] == 0
+    assert abs(rows["cwnd_segments"]["clock_offset_ns"]) < 1_000_000
+    assert run("compare", CAPTURE)[0] == 5
+
+
 def test_schema(run) -> None:
     code, out, _ = run("schema")
     assert code == 0

@@ -18,6 +18,8 @@ SEQUENCES = 1 << 32
 #: Fewer common sequence numbers than this do not give a clock offset.
 MIN_MATCHES = 8
 TOLERANCE_NS = 5_000_000
+#: A sender that hears nothing for so long has timed out (RFC 6298: the RTO starts at one second).
+POLL_NS = 1_000_000_000
 #: Relative error of each quantity: column of `samples`, and the difference that counts as none.
 QUANTITIES = {
     "cwnd_segments": 1,
@@ -101,9 +103,26 @@ def _first_reached(samples: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def aligned(
-    kernel: pl.DataFrame, inferred: pl.DataFrame, *, offset_ns: int = 0, tolerance_ns: int = TOLERANCE_NS
+    kernel: pl.DataFrame,
+    inferred: pl.DataFrame,
+    *,
+    offset_ns: int = 0,
+    polled: bool = False,
+    tolerance_ns: int | None = None,
 ) -> pl.DataFrame:
-    """Put the nearest inferred row beside each kernel row that the capture covers.
+    """Put the inferred row of the same moment beside each kernel row that the capture covers.
+
+    Parameters
+    ----------
+    kernel, inferred
+        Rows of `samples` of one sender: of a log, and of a capture.
+    offset_ns
+        How much later the log's clock is.
+    polled
+        Whether the kernel was asked at moments of its own (ss, iperf3): the state then is the one that the next ACK
+        finds, so the next inferred row is taken, not the nearest.
+    tolerance_ns
+        Farthest a row may be; None: `TOLERANCE_NS`, or `POLL_NS` for polled logs.
 
     Returns
     -------
@@ -114,8 +133,14 @@ def aligned(
     shifted = kernel.with_columns(time=pl.col("time") - pl.duration(nanoseconds=offset_ns)).sort("time")
     spoken = inferred.sort("time").with_columns(time_inferred=pl.col("time"))
     covered = shifted.filter(pl.col("time").is_between(inferred["time"].min(), inferred["time"].max()))
+    tolerance = tolerance_ns or (POLL_NS if polled else TOLERANCE_NS)
     return covered.join_asof(
-        spoken, on="time", strategy="nearest", tolerance=f"{tolerance_ns}ns", suffix="_inferred", coalesce=True
+        spoken,
+        on="time",
+        strategy="forward" if polled else "nearest",
+        tolerance=f"{tolerance}ns",
+        suffix="_inferred",
+        coalesce=True,
     )
 
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.connections import Connection, Part
 
 
+#: Origins that speak as each ACK arrives; all others were polled.
+EVENT_ORIGINS = frozenset({"tcp_probe", "siftr"})
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Inference from one capture against one kernel log, for one connection.
@@ -86,7 +90,7 @@ def _comparisons(dataset: Dataset, chosen: Connection) -> Iterator[Comparison]:
                 side = capture.direction[0]
                 shift = sequence_shift(log.row[f"isn_{log.direction[0]}"], capture.row[f"isn_{side}"])
                 clock = clock_offset(said, inferred, shift)
-                pairs = aligned(said, inferred, offset_ns=clock.offset_ns)
+                pairs = aligned(said, inferred, offset_ns=clock.offset_ns, polled=origin not in EVENT_ORIGINS)
                 yield Comparison(chosen.label, capture.input, log.input, origin, clock, inference_error(pairs), pairs)
 
 
