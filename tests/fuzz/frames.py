@@ -39,15 +39,25 @@ def udp(payload: bytes = b"payload", ports=(40000, 443), length: int | None = No
     return struct.pack("!HHHH", *ports, 8 + len(payload) if length is None else length, 0) + payload
 
 
+def _with_checksum(segment: bytes, ends: bytes) -> bytes:
+    data = ends + struct.pack("!II", len(segment), 6) + segment + b"\0" * (len(segment) & 1)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data)) % 0xFFFF
+    return segment[:16] + struct.pack("!H", 0xFFFF - total) + segment[18:]
+
+
 def ip4(body: bytes, proto: int = 6, *, ends=(A, B), fragment: int = 0, total: int | None = None) -> bytes:
     length = 20 + len(body) if total is None else total
     source, target = (ip_address(end).packed for end in ends)
+    if proto == 6:
+        body = _with_checksum(body, source + target)
     return struct.pack("!BBHHHBBH", 0x45, 0, length, 7, fragment, 64, proto, 0) + source + target + body
 
 
 def ip6(body: bytes, proto: int = 6, *, length: int | None = None) -> bytes:
     size = len(body) if length is None else length
     ends = ip_address(A6).packed + ip_address(B6).packed
+    if proto == 6:
+        body = _with_checksum(body, ends)
     return struct.pack("!IHBB", 0x60000000, size, proto, 64) + ends + body
 
 

@@ -140,7 +140,12 @@ def trust(
         else:
             found = [*_of_capture(stats.filter(pl.col("input") == name), one), *_of_codes(codes, one["records"])]
         rows += [_judged(name, purpose, found) for purpose in PURPOSES]
-    schema = {"input": pl.String, "purpose": pl.String, "verdict": pl.String, "reasons": pl.List(pl.String)}
+    schema: dict[str, Any] = {
+        "input": pl.String,
+        "purpose": pl.String,
+        "verdict": pl.String,
+        "reasons": pl.List(pl.String),
+    }
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -204,7 +209,7 @@ def _of_capture(stats: pl.DataFrame, one: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _of_gaps(stats: pl.DataFrame) -> Iterator[Finding]:
-    missing, seen = stats["not_captured_bytes"].sum(), stats["unique_bytes"].sum()
+    missing, seen = int(stats["not_captured_bytes"].sum()), int(stats["unique_bytes"].sum())
     if missing:
         share = missing / (missing + seen)
         reason = f"{100 * share:.2g} % of the data is not in the capture"
