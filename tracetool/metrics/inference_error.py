@@ -132,7 +132,8 @@ def aligned(
     """
     shifted = kernel.with_columns(time=pl.col("time") - pl.duration(nanoseconds=offset_ns)).sort("time")
     spoken = inferred.sort("time").with_columns(time_inferred=pl.col("time"))
-    covered = shifted.filter(pl.col("time").is_between(inferred["time"].min(), inferred["time"].max()))
+    spoken_ns = inferred["time"].dt.epoch("ns")  # as integers: a Python datetime has no nanoseconds
+    covered = shifted.filter(pl.col("time").dt.epoch("ns").is_between(spoken_ns.min(), spoken_ns.max()))
     tolerance = tolerance_ns or (POLL_NS if polled else TOLERANCE_NS)
     return covered.join_asof(
         spoken,
