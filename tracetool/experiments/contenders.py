@@ -109,11 +109,11 @@ def contenders(
     against = (pl.col("src") == largest["dst"]) | (pl.col("dst") == largest["src"])
     opposite = big.filter(against)
     if len(opposite):
-        notes.append(f"{len(opposite)} flows in the other direction are left out: they do not share the bottleneck")
+        notes.append(f"left out: {_flows(len(opposite))} in the other direction, which do not share the bottleneck")
     chosen = big.filter(~against)
     small = len(known) - len(big)
     if small:
-        notes.append(f"{small} flows of at most {min_bytes} bytes of payload are left out")
+        notes.append(f"left out: {_flows(small)} of at most {min_bytes} bytes of payload")
     chosen = chosen.sort("start", "flow", maintain_order=True).with_columns(
         pl.int_range(pl.len()).cast(pl.String).alias("entity"),
         pl.format("{}:{} > {}:{}", "src", "src_port", "dst", "dst_port").alias("label"),
@@ -124,7 +124,7 @@ def contenders(
         pl.Series("group", [_group(row, group, groups or {}) for row in chosen.iter_rows(named=True)], pl.String)
     )
     silent = [port for port in declared_ports if port not in set(chosen["dst_port"])]
-    chosen = pl.concat([_columns(chosen), *(_silent(chosen, port) for port in silent)], how="vertical")
+    chosen = pl.concat([_columns(chosen), *(_silent(chosen, port, groups or {}) for port in silent)], how="vertical")
     return Contenders(chosen, towards, tuple(notes))
 
 
@@ -151,11 +151,17 @@ def _columns(flows: pl.DataFrame) -> pl.DataFrame:
     return flows.select(COLUMNS).with_columns(pl.col("protocol").cast(pl.String))
 
 
-def _silent(flows: pl.DataFrame, port: int) -> pl.DataFrame:
+def _flows(count: int) -> str:
+    return f"{count} flow{'' if count == 1 else 's'}"
+
+
+def _silent(flows: pl.DataFrame, port: int, labels: Mapping[str, str]) -> pl.DataFrame:
     """Return a row for a declared flow that never sent."""
     import polars as pl
 
-    row = dict.fromkeys(COLUMNS) | {"entity": f"port {port}", "label": f"(silent) > port {port}", "dst_port": port}
+    name = labels.get(str(port), str(port))
+    row = dict.fromkeys(COLUMNS) | {"entity": f"port {port}", "label": f"silent > port {port}", "group": name}
+    row["dst_port"] = port
     return pl.DataFrame([row], schema=_columns(flows).schema)
 
 
