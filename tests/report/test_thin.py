@@ -74,6 +74,12 @@ def test_a_band_keeps_both_edges():
     assert (thin.y.min(), thin.y2.max()) == (-5.0, 7.0)
 
 
+def test_levels_of_steps_keep_their_ends():
+    y = np.repeat([1.0, 5.0, np.nan, 2.0], 25_000)
+    thin = thin_series(Series("s", "step", np.arange(100_000.0), y), 100)
+    assert thin.x.tolist() == [0, 24_999, 25_000, 49_999, 50_000, 74_999, 75_000, 99_999]
+
+
 def test_the_subtitle_says_so_and_events_stay_whole():
     x = np.arange(50_000.0)
     events = Events("loss", x, y=x)

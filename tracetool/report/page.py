@@ -25,6 +25,7 @@ from tracetool.report.export import render, write_atomic
 from tracetool.report.html import POLICY, javascript, script_json
 from tracetool.report.plain import printable
 from tracetool.report.selection import display_filter, heaviest, packets, short_names, title_of
+from tracetool.report.thin import thin_figure
 from tracetool.report.vega import to_spec
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 DETAILED = 8
 """Flows that are shown with charts, unless another number is asked for."""
-WIDTH, COLUMNS = 900, 480
+WIDTH, COLUMNS = 900, 300
 """Width of the charts, and pixel columns that their curves are thinned to: a page of many charts must stay small."""
 FLOW_CHARTS = ("cwnd", "slow-start", "rtt", "time-sequence", "throughput", "inflight")
 GROUP_CHARTS = ("throughput", "fairness", "cov", "convergence", "queue")
@@ -179,7 +180,8 @@ def _heaviest(dataset: Dataset, limit: int) -> list[Connection]:
 
 def _drawing(name: str, figure: Figure, *, static: bool) -> Drawing:
     if static:
-        data = base64.b64encode(str(render(figure, "svg", width=WIDTH)).encode()).decode()
+        picture = str(render(thin_figure(figure, COLUMNS), "svg", width=WIDTH))
+        data = base64.b64encode(picture.encode()).decode()
         return Drawing(name, figure.title, picture=f"data:image/svg+xml;base64,{data}")
     return Drawing(name, figure.title, spec=to_spec(figure, width=WIDTH, columns=COLUMNS))
 

@@ -98,7 +98,19 @@ def thin_series(series: Series, columns: int, low: float | None = None, high: fl
     rows = m4_rows(series.x, series.y, columns, low, high)
     if series.y2 is not None:
         rows = np.union1d(rows, m4_rows(series.x, series.y2, columns, low, high))
-    return series.take(rows)
+    thin = series.take(rows)
+    return thin.take(_corner_rows(thin)) if series.kind in ("step", "band") else thin
+
+
+def _corner_rows(series: Series) -> NDArray[np.intp]:
+    """Return the rows of steps without those in the middle of a level: the picture is the same without them."""
+    edges = [edge for edge in (series.y, series.y2) if edge is not None]
+    kept = np.ones(len(series.x), bool)
+    kept[1:-1] = False
+    for edge in edges:
+        level = (edge[1:] == edge[:-1]) | (np.isnan(edge[1:]) & np.isnan(edge[:-1]))
+        kept[1:-1] |= ~(level[:-1] & level[1:])
+    return np.flatnonzero(kept)
 
 
 def thin_figure(figure: Figure, columns: int) -> Figure:

@@ -88,7 +88,9 @@ def to_spec(
     if count > 1:
         own = dict.fromkeys(("stroke", "fill", "color"), "independent")
         spec["resolve"] = {"legend": own, "scale": own | dict.fromkeys(("strokeDash", "shape"), "independent")}
-    if interactive:
+    if not interactive:
+        spec["config"]["aria"] = False  # a label on every point would be most of the picture
+    else:
         spec["params"] = _zooms(figure) + [pick for _, picks in drawn for pick in picks]
     return spec
 
