@@ -1,4 +1,4 @@
-"""Runs every example of the documents and writes what it printed beside it; makes tables.md and commands.md.
+"""Runs every example of the documents and writes what it printed beside it; makes the reference pages.
 
 usage: python docs/refresh.py [--check] [DOCUMENT...]
 
@@ -11,6 +11,7 @@ without colour. ``--check`` writes nothing, shows what differs, and exits with 1
 from __future__ import annotations
 
 import difflib
+import inspect
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT_S = 900  # the first command after a change of a kernel compiles them all
 EXAMPLES = re.compile(
     r"^```console\n(?P<session>.*?)^```$|^```python\n(?P<program>.*?)^```\n\n```text\n(?P<printed>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -44,7 +46,14 @@ def run(words: list[str], folder: Path) -> str:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
     done = subprocess.run(
-        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
+        words,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=TIMEOUT_S,
     )
     if done.returncode:
         raise SystemExit(f"{words[-1]}: exit {done.returncode}\n{done.stderr}")
@@ -115,7 +124,26 @@ def commands() -> str:
     return "\n".join(out) + "\n"
 
 
-MADE = {"tables.md": tables, "commands.md": commands}
+def formats() -> str:
+    """The document about input formats, from what the parsers say of themselves."""
+    from tracetool import parsers
+
+    out = ["# Input formats", "", "Made by `python docs/refresh.py` from the parsers' docstrings.", ""]
+    out += ["What a file is, its content decides, never its name."]
+    out += ["", "| format | what it is |", "| --- | --- |"]
+    out += [f"| [{name}](#{name}) | {parsers.get(name).DESCRIPTION} |" for name in parsers.FORMATS]
+    for name in parsers.FORMATS:
+        said = inspect.getdoc(parsers.get(name)) or ""
+        out += ["", f"## {name}", "", re.sub(r"::\n\n((?: {4}.*\n?|\n)+)", _block, said).replace("``", "`").rstrip()]
+    return "\n".join(out) + "\n"
+
+
+def _block(match: re.Match[str]) -> str:
+    """A literal block of a docstring as Markdown has it."""
+    return f":\n\n```text\n{inspect.cleandoc(match[1])}\n```\n\n"
+
+
+MADE = {"tables.md": tables, "commands.md": commands, "formats.md": formats}
 
 
 def main(words: list[str]) -> int:
