@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import json
 import struct
 from functools import cache
 from pathlib import Path
 
 from tests.fuzz import captures
 from tests.fuzz.frames import FRAMES, connection
+from tests.parsers import (
+    test_flent,
+    test_iperf3,
+    test_nstat,
+    test_qlog,
+    test_siftr,
+    test_tc_qdisc,
+    test_tcp_info,
+)
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 HEAD_RECORDS, HEAD_LINES = 24, 24
@@ -91,12 +101,52 @@ def _text(hand_made: bytes, pattern: str | None) -> list[bytes]:
     return [hand_made, *map(_text_head, _heads(pattern) if pattern else [])]
 
 
+_CSV = b"time,snd_cwnd,ssthresh,rtt_us,saddr,sport,daddr,dport\n" + b"".join(
+    b"1796026431.%d,1%d,2147483647,40250,192.0.2.1,5000,192.0.2.2,80\n" % (k, k) for k in range(8)
+)
+
+
+def _iperf3() -> list[bytes]:
+    report = test_iperf3.report(*(test_iperf3.interval(test_iperf3.stream(k / 2)) for k in (1, 2)))
+    events = [{"event": "start", "data": report["start"]}]
+    events += [{"event": "interval", "data": interval} for interval in report["intervals"]]
+    streamed = "".join(json.dumps(event) + "\n" for event in [*events, {"event": "end", "data": report["end"]}])
+    return [json.dumps(report, indent=1).encode(), streamed.encode()]
+
+
+def _qlog() -> list[bytes]:
+    events = [test_qlog.metrics(5 + k, congestion_window=12000 + k, smoothed_rtt=20.5, ssthresh=6000) for k in range(3)]
+    old = [[k, "recovery", "metrics_updated", {"cwnd": 12000 + k}] for k in range(3)]
+    head = {"qlog_version": "0.4", "trace": {"common_fields": {"reference_time": test_qlog.REFERENCE_MS}}}
+    sequence = "".join(f"\x1e{json.dumps(record)}\n" for record in (head, *events))
+    return [text.encode() for text in (test_qlog.log(*events), test_qlog.old_log(*old), sequence)]
+
+
+def _siftr() -> list[bytes]:
+    one = test_siftr.V12 + test_siftr.old() + test_siftr.old(cwnd=15928) + test_siftr.END
+    return [one.encode(), (test_siftr.V13 + test_siftr.new() + test_siftr.new(kind="o") + test_siftr.END).encode()]
+
+
+def _nstat() -> list[bytes]:
+    loop = "".join(f"179602643{k}\n{test_nstat.listing(7 + k)}" for k in range(3))
+    proc = "TcpExt: SyncookiesSent TCPTimeouts\nTcpExt: 0 3\nTcp: RtoAlgorithm MaxConn RetransSegs\nTcp: 1 -1 7\n"
+    return [test_nstat.listing(7).encode(), loop.encode(), proc.encode()]
+
+
 _MADE = {
     "pcap": _pcap,
     "pcapng": _pcapng,
     "tcp_probe": lambda: _text(_TCP_PROBE, "*.tcp_probe.txt.gz"),
     "proc_tcpprobe": lambda: _text(_PROC, None),
     "ss": lambda: _text(_SS, "*.ss.txt.gz"),
+    "tc_qdisc": lambda: [b"".join(test_tc_qdisc.poll(k, 100 + k, k).encode() for k in range(3))],
+    "iperf3": _iperf3,
+    "flent": lambda: [test_flent.text(test_flent.data()).encode()],
+    "siftr": _siftr,
+    "qlog": _qlog,
+    "nstat": _nstat,
+    "tcp_info": lambda: [(2 * test_tcp_info.decoded()).encode(), (2 * test_tcp_info.raw()).encode()],
+    "csv_table": lambda: [_CSV, _CSV.replace(b",", b"\t")],
 }
 BINARY = frozenset({"pcap", "pcapng"})
 FORMATS = tuple(_MADE)
@@ -104,5 +154,5 @@ FORMATS = tuple(_MADE)
 
 @cache
 def seeds(name: str) -> tuple[bytes, ...]:
-    """Inputs of one format."""
+    """Inputs of one format; a new one needs some here."""
     return tuple(_MADE[name]())
