@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.loads import prefetch
+from tracetool.kernels.prefetch import prefetch
 
 _AHEAD = 12  # records to ask for in advance: a flow's are far apart
 BITS = 11  # of the key that one pass of the sort takes

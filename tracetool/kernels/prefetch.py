@@ -1,0 +1,33 @@
+"""Ask the memory for a record before it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, config
+from numba.extending import intrinsic
+
+
+def _lowered(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba looks at the names
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        for line in (0, 64):
+            where = builder.gep(place, [ir.Constant(ir.IntType(64), line)])
+            builder.call(fetch, [where, word(0), word(3), word(1)])  # to read, and to keep in all caches
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), codegen
+
+
+def prefetch(array: Any, index: int) -> None:
+    """Ask for ``array[index]`` (two cache lines); an index outside does no harm."""
+
+
+if not config.DISABLE_JIT:
+    prefetch = intrinsic(_lowered)
