@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from tracetool._version import __version__
-from tracetool.cli import check, compare, export, flows, ingest, plot, reconstruct, schema, slow_starts
+from tracetool.cli import check, compare, compare_runs, export, flows, ingest, plot, reconstruct, schema, slow_starts
 from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
     from types import FrameType
 
+_INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 SUMMARY = "From packet captures and kernel logs to tables, inferred congestion control, plots and fairness tables."
 
 app = typer.Typer(
@@ -37,6 +38,9 @@ app.command("flows", short_help="List the flows: who, how much, how fast.")(flow
 app.command("slow-starts", short_help="List slow starts, and why each ended.")(slow_starts.command)
 app.command("check", short_help="Say what is odd about inputs, and how far to trust them.")(check.command)
 app.command("compare", short_help="Hold the inference against the kernel's word.")(compare.command)
+app.command("compare-runs", short_help="Compare test runs: bandwidth, ping, RTT, fairness of hosts.")(
+    compare_runs.command
+)
 plot.register(app)
 app.command("export", short_help="Print or write one table.")(export.command)
 app.command("schema", short_help="Say what tables and columns mean.")(schema.command)
@@ -64,6 +68,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="tracetool")
+    except (KeyboardInterrupt, SystemExit) as stop:
+        code = stop.code if isinstance(stop, SystemExit) else 128 + signal.SIGINT
+        if code in _INTERRUPTED:
+            print("tracetool: interrupted: what was finished is kept, run it again to go on", file=sys.stderr)
+        sys.exit(code)
     except TracetoolError as error:
         print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_code)
