@@ -19,15 +19,14 @@ import polars as pl
 from tracetool import tables
 from tracetool._version import __version__
 from tracetool.dataset import Dataset
-from tracetool.reconstruct.batch import DIRECTIONS, Batch, batch_of
+from tracetool.reconstruct.batch import batch_of
+from tracetool.reconstruct.directions import infer_directions
 from tracetool.reconstruct.events import events
-from tracetool.reconstruct.flow import flow_facts
 from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
-from tracetool.reconstruct.sender import infer
 from tracetool.reconstruct.stats import flow_stats
-from tracetool.reconstruct.tracking import Tracked, tracked
+from tracetool.reconstruct.tracking import tracked
 from tracetool.reconstruct.vantage import vantage
 from tracetool.reconstruct.whole_flows import whole_flows
 
@@ -54,7 +53,7 @@ class Progress(Protocol):
 class Results:
     """What is known of the flows of one batch: tables by name, without the column `input`."""
 
-    flows: list[int]
+    flows: npt.NDArray[np.int64]
     packets: int
     tables: dict[str, pl.DataFrame]
     places: list[str]
@@ -85,37 +84,35 @@ def _from_packets(
         writer.write(table, tables.empty(table))
     flows = dataset.read("flows", [name]).sort("flow")
     if flows.height:
-        rows = flows.to_dicts()
-        places: list[str | None] = flows["vantage"].to_list()
+        places = flows["vantage"].to_numpy().astype(object)
         counts = flows.select(pl.sum_horizontal("packets_a2b", "packets_b2a")).to_series().to_numpy().astype(np.int64)
         if only is not None:
             counts[np.arange(len(counts)) != only] = 0
         done, total = 0, int(counts.sum())
         odd: list[pl.DataFrame] = []
-        for result in _results(dataset, name, rows, counts):
+        for result in _results(dataset, name, flows, counts):
             for table, frame in result.tables.items():
                 writer.write(table, _named(table, frame, name))
-            for flow, place in zip(result.flows, result.places, strict=True):
-                places[flow] = place
+            places[result.flows] = result.places
             odd.append(tally(result.tables["events"]))
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
         if (found := oddities(odd)).height:
             writer.write("diagnostics", _named("diagnostics", found, name))
-        flows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String))
+        flows = flows.with_columns(vantage=pl.Series(places.tolist(), dtype=pl.String))
     writer.write("flows", flows.to_arrow())
 
 
 def _results(
-    dataset: Dataset, name: str, rows: list[dict[str, Any]], counts: npt.NDArray[np.int64]
+    dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64]
 ) -> Iterator[Results]:
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         under_way: deque[Any] = deque()
         for path in dataset.files("packets", [name]):
-            for _, packets in whole_flows(path, counts, parts=workers):
-                under_way.append(pool.submit(_work, packets, rows))
+            for numbers, packets in whole_flows(path, counts, parts=workers):
+                under_way.append(pool.submit(_work, packets, flows[numbers.start : numbers.stop]))
                 del packets
                 if len(under_way) > workers:
                     yield under_way.popleft().result()
@@ -123,52 +120,22 @@ def _results(
             yield under_way.popleft().result()
 
 
-def _work(packets: pa.Table, flows: list[dict[str, Any]]) -> Results:
-    """All that is to be known of one batch of flows."""
+def _work(packets: pa.Table, flows: pl.DataFrame) -> Results:
+    """All that is to be known of one batch of flows, given their rows of `flows`."""
     batch = batch_of(packets)
     del packets
-    rows = [flows[flow] for flow in batch.flows.tolist()]
-    tcp = np.array([row["protocol"] == "tcp" for row in rows])
-    sack = np.array([row["sack_permitted"] is not False for row in rows])
+    flows = flows.filter(pl.col("flow").is_in(batch.flows))
+    tcp = (flows["protocol"] == "tcp").to_numpy()
+    sack = flows["sack_permitted"].fill_null(True).to_numpy()  # noqa: FBT003
     found = tracked(batch, tcp, sack)
-    payload = np.zeros((len(rows), 2), np.int64)
+    payload = np.zeros((len(tcp), 2), np.int64)
     np.add.at(payload, (batch.flow, batch.way), batch.payload)
     places = vantage(found.echo, payload)
-    rows = [{**row, "vantage": place} for row, place in zip(rows, places, strict=True)]
-    parts: dict[str, list[pl.DataFrame]] = {"samples": [], "recoveries": [], "slow_starts": []}
-    named: list[dict[str, Any]] = []
-    for index, row in enumerate(rows):
-        for way, direction in enumerate(DIRECTIONS):
-            if tcp[index] and payload[index, way] > 0:
-                _infer_into(parts, named, batch, found, index, way, direction, row)
-    stats = flow_stats(batch, found, rows, places)
-    if named:
-        kinds = {"flow": pl.Int32, "direction": stats.schema["direction"], "cc": pl.String, "cc_confidence": pl.Float64}
-        stats = stats.join(pl.DataFrame(named, schema=kinds), ["flow", "direction"], how="left")
-    made = {table: pl.concat(frames) for table, frames in parts.items() if frames}
-    made |= {"rtts": rtts(batch, found), "events": events(batch, found), "flow_stats": stats}
-    return Results(batch.flows.tolist(), len(batch), made, places)
-
-
-def _infer_into(
-    parts: dict[str, list[pl.DataFrame]],
-    named: list[dict[str, Any]],
-    batch: Batch,
-    found: Tracked,
-    index: int,
-    way: int,
-    direction: str,
-    row: dict[str, Any],
-) -> None:
-    packets = batch.packets(index, way, ~found.copy)
-    syn_seen = bool(((packets.flags & 2 != 0) & packets.outbound).any())
-    inferred = infer(packets, flow_facts(row, direction, syn_seen=syn_seen))
-    flow = int(batch.flows[index])
-    key = [pl.lit(flow, pl.Int32).alias("flow"), pl.lit(direction).alias("direction")]
-    parts["samples"].append(inferred.samples.with_columns(*key, pl.lit("inferred").alias("origin")))
-    parts["recoveries"].append(inferred.recoveries.with_columns(*key))
-    parts["slow_starts"].append(inferred.slow_starts.with_columns(*key))
-    named.append({"flow": flow, "direction": direction, "cc": inferred.cc, "cc_confidence": inferred.cc_confidence})
+    rows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String)).to_dicts()
+    inferred = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
+    stats = flow_stats(batch, found, rows, places).join(inferred.pop("cc"), ["flow", "direction"], how="left")
+    made = {**inferred, "rtts": rtts(batch, found), "events": events(batch, found), "flow_stats": stats}
+    return Results(batch.flows, len(batch), made, places)
 
 
 def _named(table: str, frame: pl.DataFrame, name: str) -> pa.Table:
