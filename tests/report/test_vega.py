@@ -121,6 +121,14 @@ def test_a_million_samples_make_a_small_page_quickly():
     assert time.process_time() - started < 60  # it takes about 2 s; this only catches a loop over samples
 
 
+def test_events_outside_a_fixed_range_do_not_widen_the_picture():
+    events = Events("exit", np.array([1.0, 500.0]), labels=("in", "out"))
+    axis = Axis("time", "s", low=0.0, high=2.0)
+    svg = str(render(Figure("t", axis, (Panel(Axis("y"), (), (events,)),)), "svg", width=300))
+    assert float(svg.split('width="')[1].split('"')[0]) < 400
+    assert ">out<" not in svg
+
+
 def test_what_has_no_logarithm_is_null_but_events_are_seen():
     x = np.arange(3.0)
     series = Series("s", "line", x, np.array([10.0, 0.0, 1000.0]))

@@ -270,7 +270,12 @@ class Canvas:
         layers = [{**base, "mark": point, "encoding": {**channels, "y": y, "shape": self._shape()}}]
         if events.y is None and len(events.x) <= MAX_LABELS:
             layers.insert(
-                0, {**base, "mark": {"type": "rule", "strokeWidth": 1.2, "strokeDash": [3, 2]}, "encoding": channels}
+                0,
+                {
+                    **base,
+                    "mark": {"type": "rule", "strokeWidth": 1.2, "clip": True, "strokeDash": [3, 2]},
+                    "encoding": channels,
+                },
             )
             layers += self._labels(events, base, channels, taken)
         return layers
