@@ -118,6 +118,47 @@ def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
         return measure(dataset, **options)
 
 
+def compare_runs(
+    runs: str | Path | Iterable[str | Path],
+    *,
+    by: Iterable[str] = (),
+    average: bool = False,
+    progress: Progress | None = None,
+    told: Callable[[Ingested], None] | None = None,
+) -> pl.DataFrame:
+    """Compare test runs: bandwidth, ping, TCP's round trips, fairness between hosts, one row per run.
+
+    Parameters
+    ----------
+    runs
+        Files, or folders of runs; see `tracetool.experiments.run_folders.runs_in`.
+    by
+        What tells the runs apart: fields of the metadata, or patterns with one group for a run's path.
+    average
+        One row per set of parameters, with the means of its runs.
+    progress, told
+        As for `prepared`.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns ``run``, those of ``by``, `tracetool.metrics.runs.NUMBERS`, ``slow_start_exits`` and ``sources``.
+    """
+    from tracetool.experiments.run_folders import label, parameter, runs_in
+    from tracetool.metrics.runs import measure_run, table
+
+    names = list(by)
+    rows = []
+    for run in runs_in([runs] if isinstance(runs, (str, Path)) else runs):
+        with prepared(run.files, progress=progress, told=told) as dataset:
+            facts = dict(dataset.read("metadata").select("key", "value").iter_rows())
+            if not dataset.inputs:
+                continue
+            told_apart = {label(name): parameter(run, name, facts) for name in names}
+            rows.append({"run": run.name, **told_apart, **measure_run(dataset)})
+    return table(rows, [label(name) for name in names], average=average)
+
+
 def connection(dataset: Dataset, flow: str | int | None = None) -> Connection:
     """Choose a connection of a dataset, with its views from all inputs; see `tracetool.reconstruct.connections`."""
     from tracetool.reconstruct.connections import select

@@ -27,7 +27,7 @@ def runs_in(paths: Iterable[str | Path]) -> list[RunFiles]:
 
     A file is a run. A folder with several Flent files is a run for each of them, to which belong the other files whose
     names begin with the Flent file's (without its endings). A folder of folders is what those are. Any other folder is
-    one run, with all that is in it.
+    one run, with all in it whose format is known.
 
     Raises
     ------
@@ -45,8 +45,9 @@ def runs_in(paths: Iterable[str | Path]) -> list[RunFiles]:
 
 def _below(folder: Path) -> Iterable[RunFiles]:
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
-    files = [entry for entry in entries if entry.is_file()]
-    flent = [file for file in files if _is_flent(file)]
+    kinds = {entry: _format(entry) for entry in entries if entry.is_file()}
+    files = [file for file, kind in kinds.items() if kind is not None]
+    flent = [file for file in files if kinds[file] == "flent"]
     if len(flent) > 1:
         stems = sorted((sources.Source(str(file)).stem.removesuffix(".flent"), file) for file in flent)
         others: dict[Path, list[str]] = {file: [] for file in flent}
@@ -63,12 +64,27 @@ def _below(folder: Path) -> Iterable[RunFiles]:
             yield from _below(entry)
 
 
-def _is_flent(file: Path) -> bool:
+def _format(file: Path) -> str | None:
+    """Name of a file's format; None for what lies beside a run: notes, pictures, scripts."""
     try:
         with sources.Source(str(file)).open() as stream:
-            return parsers.get("flent").sniff(stream.head())
+            return parsers.detect(stream.head(), str(file)).NAME
     except InputError:
-        return False
+        return None
+
+
+def label(by: str) -> str:
+    """What a parameter is called: as the user says (``name=pattern``), or the pattern without its group.
+
+    Examples
+    --------
+    >>> label("rtt=cake_rtt_([0-9]+)ms"), label("cake_rtt_([0-9]+)ms"), label("TITLE")
+    ('rtt', 'cake_rtt_ms', 'TITLE')
+    """
+    name, equals, _ = by.partition("=")
+    if equals and "(" not in name:
+        return name
+    return re.sub(r"\(.*\)", "", by).strip("_-/. ") or by
 
 
 def parameter(run: RunFiles, by: str, facts: Mapping[str, str]) -> str | None:
@@ -93,6 +109,9 @@ def parameter(run: RunFiles, by: str, facts: Mapping[str, str]) -> str | None:
     >>> parameter(RunFiles("runs/cake_rtt_200ms_rrulbe", ()), r"cake_rtt_([0-9]+)ms", {})
     '200'
     """
+    name, equals, rest = by.partition("=")
+    if equals and "(" not in name:
+        by = rest
     if "(" not in by:
         return facts.get(by)
     try:
