@@ -19,7 +19,7 @@ APP.command("metrics")(metrics.command)
 
 @pytest.fixture
 def call(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(fairness, "_cache_folder", lambda: tmp_path / "cache")
 
     def calling(*words, code=0):
         done = CliRunner().invoke(APP, [str(word) for word in words])

@@ -12,7 +12,7 @@ from tracetool.experiments.cells import long_table, parts
 from tracetool.experiments.contenders import contenders
 from tracetool.experiments.datasets import dataset_sharing
 from tracetool.experiments.layout import layout, name_levels
-from tracetool.experiments.setting import Setting, rate_bps
+from tracetool.experiments.setting import Setting, rate_bps, with_scenario
 from tracetool.experiments.sharing import SharingOptions, sharing
 from tracetool.ingest import ingest
 
@@ -50,9 +50,16 @@ class TestLayout:
     def test_rates(self, text, bps):
         assert rate_bps(text) == bps
 
-    def test_wrong_rate(self):
+    @pytest.mark.parametrize("text", ["fast", "0mbit", "9e99", float("inf"), -1, True])
+    def test_wrong_rate(self, text):
         with pytest.raises(UsageError, match="expected a number with a unit"):
-            rate_bps("fast")
+            rate_bps(text)
+
+    def test_scenario_with_odd_values_says_nothing(self, tmp_path):
+        (tmp_path / "scenario.json").write_text(
+            '{"rate_mbit": Infinity, "rtt_ms": "x", "queue_bytes": true, "flows": 3}'
+        )
+        assert with_scenario(Setting(), tmp_path) == Setting()
 
     def test_manifest_names_runs_roles_and_rate(self, tmp_path):
         run(tmp_path / "first", flow(1, 0, 10, 20), flow(2, 0, 10, 20))
@@ -103,6 +110,16 @@ class TestRun:
         (tmp_path / "16ms/reno/1/queue.txt").write_text(text)
         found = values(measured(tmp_path))["queue_drop_ratio"]
         assert (found.value, found.label) == (0.2, "router-counters")
+
+    def test_captures_right_at_the_queue_fill_table_three(self, tmp_path):
+        run(tmp_path / "16ms/reno/1", flow(1, 0, 10, 30), flow(2, 0, 10, 10), dropped=[50])
+        folder = tmp_path / "16ms/reno/1"
+        (folder / "sender.pcap").rename(folder / "queue-in.pcap")
+        (folder / "receiver.pcap").rename(folder / "queue-out.pcap")
+        found = values(measured(tmp_path))
+        assert found["queue_drop_ratio"].label == "two-captures"
+        assert found["queue_drop_ratio"].value == pytest.approx(1 / 404)
+        assert found["rtt_mean"].reason == "no-input"
 
     def test_what_contradicts_the_setting_is_warned_of(self, tmp_path):
         run(tmp_path / "16ms/reno/1", flow(1, 0, 10, 30), flow(2, 0, 10, 10))

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from tests.metrics.frames import SECOND, binned, counters, packets, rtts
+from tracetool.errors import UsageError
 from tracetool.metrics.bins import bin_bytes
 from tracetool.metrics.completion_time import completion_time
 from tracetool.metrics.convergence import convergence, convergence_time
@@ -309,3 +310,8 @@ def test_bins_are_half_open_and_drop_the_tail():
     assert bin_bytes([0, 9, 10, 24], [1, 2, 4, 8], start_ns=0, end_ns=25, bin_ns=10) == [3, 4]
     with pytest.raises(ValueError, match="more than 0"):
         bin_bytes([], [], start_ns=0, end_ns=1, bin_ns=0)
+
+
+def test_a_wrong_clock_cannot_ask_for_endless_bins():
+    with pytest.raises(UsageError, match="expected at most"):
+        bin_bytes([], [], start_ns=0, end_ns=2**63 - 1, bin_ns=10**9)

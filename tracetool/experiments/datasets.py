@@ -53,8 +53,8 @@ def dataset_sharing(dataset: Dataset, options: SharingOptions | None = None) -> 
     if flows.is_empty():
         raise NothingMatchedError("no flow in it: fairness needs packet captures")
     names = flows["input"].unique(maintain_order=True).to_list()
-    packets = dataset.scan("packets", names).select(COLUMNS)
-    packets = packets.join(flows.lazy().select("input", "flow"), on=["input", "flow"], how="semi").collect()
+    scanned = dataset.scan("packets", names).select(COLUMNS)
+    packets = scanned.join(flows.lazy().select("input", "flow"), on=["input", "flow"], how="semi").collect()
     if packets.is_empty():
         raise NothingMatchedError("no packet in it: fairness needs packet captures")
     seen = packets.select("input").unique()

@@ -23,6 +23,13 @@ from tracetool.experiments.setting import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: Where captures are taken, and the words in a file's name that say so; before and after stand right at the queue.
+SIDES = {
+    "before": {"before", "ingress", "in"},
+    "after": {"after", "egress", "out"},
+    "sender": {"sender", "snd", "src", "client"},
+    "receiver": {"receiver", "rcv", "dst", "server"},
+}
 CAPTURES = ("pcap", "pcapng")
 COUNTERS = ("tc_qdisc",)
 MAX_FOLDERS = 100_000
@@ -45,7 +52,7 @@ class Run:
     name
         Its path below the experiment, for people.
     captures
-        Files by side: ``sender``, ``receiver`` (behind the queue), or ``capture`` where the side is unknown.
+        Files by place: one of `SIDES`, or ``capture`` where it is unknown.
     counters
         Logs of router counters.
     setting
@@ -208,19 +215,15 @@ def _evidence(folder: Path) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...
 
 
 def side(name: str) -> str:
-    """Return the side of the queue that a capture's file name tells: sender, receiver, or just capture.
+    """Return where a capture was taken, by its file name: one of `SIDES`, or just capture.
 
     Examples
     --------
     >>> side("sender.pcap.gz"), side("bottleneck-out.pcap"), side("a.pcap")
-    ('sender', 'receiver', 'capture')
+    ('sender', 'after', 'capture')
     """
     words = set(re.split(r"[^a-z]+", name.lower()))
-    if words & {"sender", "snd", "src", "client", "ingress", "before", "in"}:
-        return "sender"
-    if words & {"receiver", "rcv", "dst", "server", "egress", "after", "out"}:
-        return "receiver"
-    return "capture"
+    return next((where for where, known in SIDES.items() if words & known), "capture")
 
 
 def _format(path: Path) -> str | None:

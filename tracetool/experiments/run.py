@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 # Shaping bursts and the queue that drains after the interval lift the measured rate a little above the declared one.
 ABOVE_CAPACITY = 1.02
-SIDES: tuple[str, ...] = ("sender", "receiver")
+# Behind the queue stands what got through; only there rate and utilisation are those of the bottleneck.
+BEST_FIRST = ("after", "receiver", "sender", "before")
 CAPTURED_SHARE = "share of link used by captured flows"
 
 
@@ -93,7 +94,7 @@ def _measure(run: Run, options: SharingOptions, folder: str) -> RunResult:
     for number, (where, path) in enumerate(run.captures):
         dataset = ingest(path, f"{folder}/{number}")
         sides.setdefault(where, (dataset.read("packets"), dataset.read("flows")))
-    if "capture" in sides and "sender" not in sides and "receiver" not in sides:
+    if set(sides) == {"capture"}:
         sides["sender"] = sides.pop("capture")
     ports = tuple(run.setting.ports)
     who: dict[str, Contenders] = {
@@ -104,13 +105,12 @@ def _measure(run: Run, options: SharingOptions, folder: str) -> RunResult:
             groups={str(port): role for port, role in run.setting.ports.items()} or options.groups,
             declared_ports=ports or options.ports,
         )
-        for where in SIDES
+        for where in BEST_FIRST
         if where in sides
     }
     if not who:
-        raise NothingMatchedError(f"{run.name}: no capture of the sender or the receiver")
-    # Behind the queue stands what got through; only there rate and utilisation are those of the bottleneck.
-    best = "receiver" if "receiver" in who else "sender"
+        raise NothingMatchedError(f"{run.name}: no capture of {', '.join(BEST_FIRST)}")
+    best = next(iter(who))
     found = share(who[best], options)
     counters = _counters(run.counters, folder)
     seen = SenderView()
@@ -161,7 +161,7 @@ def _utilisation(run: Run, found: Sharing, side: str) -> Value:
     """Return the value of table 2."""
     setting = run.setting
     measure = link_utilisation(found.total_bytes[setting.layer], setting.rate_bps, found.interval.length_ns)
-    words = [setting.layer, "offered" if side == "sender" else "delivered", found.interval.rule]
+    words = [setting.layer, "delivered" if side in {"after", "receiver"} else "offered", found.interval.rule]
     if setting.background:
         words.insert(0, CAPTURED_SHARE)
     return Value("link_utilisation", measure.value, measure.reason, label=", ".join(words))
@@ -176,9 +176,11 @@ def _drops(who: dict[str, Contenders], counters: pl.DataFrame | None, span: Inte
             return Value("queue_drop_ratio", None, "no-input", label="router-counters")
         measure = queue_drops.queue_drop_ratio(int(leaves["dropped"].sum()), int(leaves["forwarded"].sum()))
         return Value("queue_drop_ratio", measure.value, measure.reason, label="router-counters")
-    if "sender" in who and "receiver" in who:
-        row = queue_drops.drops_from_captures(who["sender"].packets, who["receiver"].packets).row(0, named=True)
-        return Value("queue_drop_ratio", row["value"], row["reason"], label=row["source"])
+    for first, second, source in (("before", "after", "two-captures"), ("sender", "receiver", "endpoint-captures")):
+        if first in who and second in who:
+            found = queue_drops.drops_from_captures(who[first].packets, who[second].packets, source=source)
+            row = found.row(0, named=True)
+            return Value("queue_drop_ratio", row["value"], row["reason"], label=row["source"])
     return _or_missing("queue_drop_ratio", seen.loss_estimate, "sender-capture")
 
 

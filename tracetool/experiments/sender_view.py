@@ -97,13 +97,12 @@ def late_share(who: dict[str, Contenders], packets: pl.DataFrame | None) -> tupl
     import polars as pl
 
     keys = ["input", "flow", "direction"]
-    if "receiver" in who:
-        own = who["receiver"].packets.filter(
-            pl.col("entity").is_not_null() & (pl.col("protocol").cast(pl.String) == "tcp")
-        )
+    behind = next((where for where in ("receiver", "after") if where in who), None)
+    if behind is not None:
+        own = who[behind].packets.filter(pl.col("entity").is_not_null() & (pl.col("protocol").cast(pl.String) == "tcp"))
         found = reordering(own).select(n="packets", late="reordered")
         label = "RFC 4737"
-    elif packets is not None:
+    elif packets is not None and "sender" in who:
         flows = who["sender"].flows.select(keys)
         found = (
             reordering_by_sack(packets).drop_nulls("ratio").join(flows, on=keys).select(n="segments", late="reordered")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MANIFEST = "experiment.toml"
 SCENARIO = "scenario.json"
 MAX_BYTES = 4 << 20
+MAX_RATE_BPS = 10**18
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:bit(?:/s|ps)?|bps|b/s)?", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|sec)", re.IGNORECASE)
@@ -40,10 +41,10 @@ def rate_bps(text: str | float) -> int:
     >>> rate_bps("8mbit"), rate_bps("1.5Gbit/s")
     (8000000, 1500000000)
     """
-    if isinstance(text, int | float):
+    if isinstance(text, int | float) and not isinstance(text, bool) and 0 < text < MAX_RATE_BPS:
         return round(text)
-    found = _RATE.fullmatch(text.strip())
-    if found is None:
+    found = _RATE.fullmatch(str(text).strip())
+    if found is None or not 0 < float(found[1]) * _UNITS[found[2].lower()] < MAX_RATE_BPS:
         raise UsageError(f"rate {text!r}: expected a number with a unit, such as 8mbit or 1Gbit/s")
     return round(float(found[1]) * _UNITS[found[2].lower()])
 
@@ -190,15 +191,21 @@ def with_scenario(setting: Setting, folder: Path) -> Setting:
         raise InputError(f"{path}: {error}: expected JSON") from None
     if not isinstance(raw, dict):
         raise InputError(f"{path}: expected a JSON object")
-    rate, rtt, flows = raw.get("rate_mbit"), raw.get("rtt_ms"), raw.get("flows")
+    rate, rtt, flows = _number(raw.get("rate_mbit")), _number(raw.get("rtt_ms")), raw.get("flows")
     queue = raw.get("queue_bytes_used", raw.get("queue_bytes"))
     return replace(
         setting,
-        rate_bps=setting.rate_bps or (round(rate * 10**6) if isinstance(rate, int | float) else None),
-        queue_bytes=setting.queue_bytes or (queue if isinstance(queue, int) else None),
-        rtt_ns=setting.rtt_ns or (round(rtt * 10**6) if isinstance(rtt, int | float) else None),
+        rate_bps=setting.rate_bps or (None if rate is None else round(rate * 10**6)),
+        queue_bytes=setting.queue_bytes or (queue if _number(queue) and isinstance(queue, int) else None),
+        rtt_ns=setting.rtt_ns or (None if rtt is None else round(rtt * 10**6)),
         flows=setting.flows or (len(flows) if isinstance(flows, list) else None),
     )
+
+
+def _number(value: object) -> float | None:
+    """Return a number that can be a rate, a time or a size; anything else says nothing."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MAX_RATE_BPS
+    return value if plain else None  # type: ignore[return-value]
 
 
 def _text(path: Path) -> str:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracetool.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,6 +19,8 @@ LAYERS = ("payload", "ip", "frame", "wire")
 # What Ethernet adds to a frame as captured: FCS, preamble with start delimiter, inter-frame gap
 # (RFC 6349 section 4.1.1: 1538 bytes for a frame of 1514).
 WIRE_EXTRA_BYTES = 4 + 8 + 12
+# Bounds the memory that a capture with a wrong clock can ask for; ten days in bins of 0.1 s.
+MAX_BINS = 8_640_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Binning:
         ------
         ValueError
             The bin is not longer than 0, or the interval ends before it starts.
+        UsageError
+            There are more than `MAX_BINS` bins: the interval (or a wrong clock) is too long for them.
 
         Examples
         --------
@@ -47,6 +53,9 @@ class Binning:
         if end_ns < start_ns:
             raise ValueError(f"an interval of {end_ns - start_ns} ns: expected its end after its start")
         bins, dropped_ns = divmod(end_ns - start_ns, bin_ns)
+        if bins > MAX_BINS:
+            length = (end_ns - start_ns) / 1e9
+            raise UsageError(f"{bins} bins of {bin_ns / 1e9:g} s in {length:g} s: expected at most {MAX_BINS}")
         return cls(start_ns, bin_ns, bins, dropped_ns)
 
 
