@@ -99,7 +99,7 @@ def runs_figure(table: pl.DataFrame, by: str | None) -> Figure:
 
 def _folder(names: Sequence[str]) -> str:
     """Folder that all runs are in; not shown."""
-    shared = [set(str(parent) for parent in Path(name).parents) for name in names]
+    shared = [{str(parent) for parent in Path(name).parents} for name in names]
     common = set.intersection(*shared) - {".", "/"} if shared else set()
     return f"{max(common, key=len)}/" if common else ""
 
