@@ -54,7 +54,8 @@ def out_of_sequence_class(
     dupacks
         Duplicate ACKs that ask for it.
     lag
-        Time since the copy, or since the segment that overtook it; one unit with ``rtt``, ``rto``.
+        Time since the copy (or the last ACK of new data after it), or since the segment that overtook it; one unit
+        with ``rtt`` and ``rto``.
     ipid_older
         Its IP identification (or TSval) is older than that of the segment that overtook it.
     sacked_above
@@ -108,14 +109,19 @@ def classified(packets: pl.DataFrame, rtts: pl.DataFrame | None = None) -> pl.Da
         if rtts is not None
         else late.with_columns(rtt=pl.lit(None, pl.Float64), rto=pl.lit(None, pl.Float64))
     )
-    older_stamp = pl.col("tsval") < pl.col("edge_tsval")
+    # Within one tick of the timestamp clock the IP identification decides.
+    older_stamp = pl.when(pl.col("tsval") != pl.col("edge_tsval")).then(pl.col("tsval") < pl.col("edge_tsval"))
     older_id = ((pl.col("ip_id") - pl.col("edge_ip_id")) % 65536 > 32768) & (pl.col("ip_id") > 0)
     late = late.with_columns(
         acked=(pl.col("acked_to") >= pl.col("end")).fill_null(value=False),
         seen=pl.col("copy_ns").is_not_null(),
         same_ipid=((pl.col("ip_id") == pl.col("copy_ip_id")) & (pl.col("ip_id") > 0)).fill_null(value=False),
         dupacks=pl.when(pl.col("acked_to") == pl.col("seq")).then(pl.col("repeats")).otherwise(0).fill_null(0),
-        lag=pl.col("time_ns") - pl.coalesce("copy_ns", "edge_ns"),
+        # The retransmission timer starts anew with each ACK of new data (RFC 6298 section 5.3).
+        lag=pl.col("time_ns")
+        - pl.when(pl.col("copy_ns").is_null())
+        .then(pl.col("edge_ns"))
+        .otherwise(pl.max_horizontal("copy_ns", "advanced_ns")),
         rtt=pl.col("rtt").fill_null(FIRST_RTT_NS),
         rto=pl.col("rto").fill_null(FIRST_RTO_NS),
         ipid_older=pl.coalesce(older_stamp, older_id).fill_null(value=False),
@@ -168,6 +174,11 @@ def _state(packets: pl.DataFrame) -> pl.LazyFrame:
         edge("time_ns").alias("edge_ns"), edge("tsval").alias("edge_tsval"), edge("ip_id").alias("edge_ip_id")
     )
 
+    known_ack = pl.col("ack").cum_max().forward_fill().shift(1).over(flow)
+    rows = rows.with_columns(
+        pl.when(pl.col("ack") > known_ack.fill_null(-1)).then(pl.col("time_ns")).alias("advance_ns")
+    )
+
     def other(value: pl.Expr, *, largest: bool) -> pl.Expr:
         """Return the last (or largest) value that the other direction has sent so far."""
         sides = []
@@ -180,24 +191,32 @@ def _state(packets: pl.DataFrame) -> pl.LazyFrame:
     return rows.with_columns(
         other(pl.col("ack"), largest=True).alias("acked_to"),
         other(pl.col("sack").list.max(), largest=True).alias("sacked_to"),
+        other(pl.col("advance_ns"), largest=True).alias("advanced_ns"),
         (other(pl.col("count"), largest=False) - 1).alias("repeats"),
     )
 
 
 def _timers(rtts: pl.DataFrame) -> pl.DataFrame:
-    """Return each flow's smallest RTT, and a timeout from mean and deviation as tstat has it."""
+    """Return each flow's round trip and timeout: the halves on both sides of the capture point added up.
+
+    The timeout is mean and four deviations as tstat has it, and no less than the longest round trip: a timer that is
+    shorter than that would have fired while the ACK was on its way.
+    """
     import polars as pl
 
-    flow = ["input", "flow", "direction"]
     rtt = pl.col("rtt_ns")
-    return (
-        rtts.with_columns(pl.col("direction").cast(pl.String))
-        .group_by(flow)
-        .agg(
-            rtt.min().cast(pl.Float64).alias("rtt"),
-            (rtt.mean() + 4 * rtt.std(ddof=0)).clip(MIN_RTO_NS).alias("rto"),
-        )
+    halves = rtts.group_by("input", "flow", pl.col("direction").cast(pl.String)).agg(
+        rtt.min().alias("least"),
+        rtt.max().alias("most"),
+        rtt.mean().alias("mean"),
+        rtt.std(ddof=0).fill_null(0).alias("deviation"),
     )
+    slow = (pl.col("mean").sum() + 4 * pl.col("deviation").sum()).clip(MIN_RTO_NS)
+    whole = halves.group_by("input", "flow").agg(
+        pl.col("least").sum().cast(pl.Float64).alias("rtt"),
+        pl.max_horizontal(slow, pl.col("most").max().cast(pl.Float64)).alias("rto"),
+    )
+    return whole.join(pl.DataFrame({"direction": ["a2b", "b2a"]}), how="cross")
 
 
 def out_of_sequence(packets: pl.DataFrame, rtts: pl.DataFrame | None = None) -> pl.DataFrame:
