@@ -9,6 +9,7 @@ import re
 
 import pytest
 
+from tests.report import made
 from tests.report.made import HOSTILE, make
 from tracetool.dataset import Dataset
 from tracetool.report.page import html_of, write
@@ -112,3 +113,19 @@ def test_progress_counts_up_to_the_whole(dataset):
     html_of(dataset, flows=1, progress=lambda done, total: told.append((done, total)))
     assert told[-1][0] <= told[-1][1]
     assert [done for done, _ in told] == sorted({done for done, _ in told})
+
+
+def test_thousands_of_flows_stay_usable(tmp_path):
+    dataset = Dataset.create(tmp_path / "many")
+    flows = [
+        made._flow("sender", 0, vantage="sender")
+        | {"flow": number, "stream": number, "port_a": 1000 + number, "payload_bytes_a2b": 10_000 + number}
+        for number in range(6_000)
+    ]
+    with dataset.reserve(["sender"]) as writer:
+        made._write(writer, "flows", flows)
+        made._write(writer, "inputs", [made._input("sender", "pcap", 1)])
+        writer.commit()
+    page = html_of(dataset)
+    assert len(page) < 4_000_000
+    assert "1,000 more rows are left out" in page

@@ -125,7 +125,7 @@ def test_events_outside_a_fixed_range_do_not_widen_the_picture():
     events = Events("exit", np.array([1.0, 500.0]), labels=("in", "out"))
     axis = Axis("time", "s", low=0.0, high=2.0)
     svg = str(render(Figure("t", axis, (Panel(Axis("y"), (), (events,)),)), "svg", width=300))
-    assert float(svg.split('width="')[1].split('"')[0]) < 400
+    assert float(svg.split('width="')[1].split('"', maxsplit=1)[0]) < 400
     assert ">out<" not in svg
 
 

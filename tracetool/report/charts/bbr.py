@@ -46,20 +46,22 @@ def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False
     [5.0]
     """
     origin = start_of(samples)
-    paced = best_origin(samples, ("pacing_rate_bps", "delivery_rate_bps"))
+    paced, delivered = (best_origin(samples, (column,)) for column in ("pacing_rate_bps", "delivery_rate_bps"))
     spans = tuple(phase_spans(best_origin(samples, ("phase",)), origin))
     windows = best_origin(samples, ("cwnd_segments",))
     timed = best_origin(samples, ("srtt_ns", "min_rtt_ns"))
     rates = [
-        *track(paced, origin, "delivery_rate_bps", "delivery rate", Style(6, 2, ".", light=True), factor=MBIT),
+        *track(delivered, origin, "delivery_rate_bps", "delivery rate", Style(6, 2, ".", light=True), factor=MBIT),
         *track(paced, origin, "pacing_rate_bps", "pacing rate", Style(1, 1, "#"), factor=MBIT),
     ]
-    bandwidth = _bandwidth(paced)
+    bandwidth = _bandwidth(delivered)
     panels = []
     if bandwidth is not None:
-        x = seconds_after(origin, paced["time"])
+        x = seconds_after(origin, delivered["time"])
         rates.append(Series("bandwidth (largest of 10 rounds)", "step", x, bandwidth * MBIT, Style(0, 0, "*")))
-        gain = floats(paced["pacing_rate_bps"]) / bandwidth if "pacing_rate_bps" in paced.columns else np.empty(0)
+        gain = np.full(len(x), np.nan)
+        if "pacing_rate_bps" in delivered.columns:
+            np.divide(floats(delivered["pacing_rate_bps"]), bandwidth, out=gain, where=bandwidth > 0)
         if np.isfinite(gain).any():
             gains = (Series("pacing rate / bandwidth", "step", x, gain, Style(2, 0, "*")),)
             panels.append(Panel(Axis("gain", low=0.0), gains, weight=0.7))
@@ -74,12 +76,12 @@ def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False
         *track(timed, origin, "min_rtt_ns", "smallest RTT", Style(2, 1, "_"), factor=MS),
     ]
     panels.append(Panel(value_axis("RTT", "ms"), tuple(delays), weight=0.8))
-    sources = dict.fromkeys(part["origin"][0] for part in (paced, windows, timed) if len(part))
+    sources = dict.fromkeys(part["origin"][0] for part in (paced, delivered, windows, timed) if len(part))
     return Figure(
         title=f"BBR's model of the path: {flow_label}" if flow_label else "BBR's model of the path",
         subtitle=", ".join(origin_words(name) for name in sources),
         x=Axis("time since first sample", "s"),
-        panels=tuple(panel for panel in panels if panel.series),
+        panels=tuple(panel for panel in panels if panel.series) or (panels[0],),
         origin_ns=origin,
         display_filter=display_filter,
     )

@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from tracetool.report.figure import FloatArray
 
 _LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1), "cwr": ("ECN reduction", "C", 4)}
-_CWND = (Style(0, 0, "*"), Style(4, 0, "o"), Style(2, 0, "x"), Style(3, 0, "+"))
-_SSTHRESH = (Style(1, 1, "#"), Style(7, 1, "%"), Style(6, 1, "="), Style(3, 2, "-"))
+# Origins that agree lie on one another: those drawn later have gaps, through which the first is seen.
+_CWND = (Style(0, 0, "*"), Style(4, 1, "o"), Style(7, 2, "x"), Style(3, 3, "+"))
+_SSTHRESH = (Style(1, 1, "#"), Style(3, 2, "%"), Style(2, 3, "="), Style(6, 4, "-"))
 
 
 def cwnd_figure(
