@@ -35,6 +35,7 @@ class TestLayout:
             ((("rtt", "20ms"), ("rate", "8Mbit"), ("protocol", "bbr"), ("level4", "aqm")), "2")
         ]
         assert name_levels([()]) == [((), "1")]
+        assert name_levels([("scale-2", "x")]) == [((("scale_level", "2"), ("protocol", "x")), "1")]
 
     def test_given_names_must_fit(self):
         assert name_levels([("a", "7")], ["queue", "repetition"]) == [((("queue", "a"),), "7")]

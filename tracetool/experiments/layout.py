@@ -33,6 +33,8 @@ SIDES = {
 CAPTURES = ("pcap", "pcapng")
 COUNTERS = ("tc_qdisc",)
 MAX_FOLDERS = 100_000
+#: Columns of the long table: a level of such a name would hide one.
+RESERVED = frozenset({"table", "scale", "repetition", "value", "n", "label", "reason", "censored_at"})
 _PREFIXED = re.compile(r"([A-Za-z]+)[-_=](\d.*)")
 _SHARE = re.compile(r"\d+(?:\.\d+)?(?:%|pct)")
 _SPEED = re.compile(r"\d+(?:\.\d+)?[kmgKMG]?bit")
@@ -164,7 +166,7 @@ def name_levels(
             name, value = (names[depth], part) if names else _guess(part)
             if name in levels or not name:
                 name = "protocol" if "protocol" not in levels else f"level{depth + 1}"
-            levels[name] = value
+            levels[f"{name}_level" if name in RESERVED else name] = value
         result.append((tuple(levels.items()), repetition))
     return result
 
@@ -242,7 +244,7 @@ def _format(path: Path) -> str | None:
 def _named(root: Path, raw: dict[str, Any], base: Setting) -> Run:
     """Return a run that the manifest names."""
     keys = {"path", "captures", "counters", "repetition", "rate", "layer", "rtt", "queue_bytes", "flows", "background"}
-    levels = tuple((str(key), str(value)) for key, value in raw.items() if key not in keys | {"roles"})
+    levels = tuple((str(key), str(value)) for key, value in raw.items() if key not in keys | {"roles"} | RESERVED)
     captures: tuple[tuple[str, str], ...] = ()
     counters: tuple[str, ...] = ()
     setting = base

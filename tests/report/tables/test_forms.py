@@ -220,3 +220,31 @@ def test_reader_reads_what_the_writer_writes():
 def test_unknown_form():
     with pytest.raises(UsageError, match="expected one of text"):
         renderer("pdf")
+
+
+def test_long_addresses_stand_in_a_table_of_their_own():
+    import polars as pl
+
+    from tests.metrics.frames import packets
+    from tracetool.experiments.sharing import SharingOptions, sharing
+    from tracetool.report.tables.sharing import sharing_page
+
+    rows = [
+        {"flow": flow, "time": second * 10**9, "seq": 1 + 30_000 * second, "payload_bytes": 30_000}
+        for second in range(8)
+        for flow in (0, 1)
+    ]
+    addresses = {"addr_a": "2001:db8:1111:2222:3333:4444:5555:6666", "addr_b": "2001:db8::2", "port_b": 5201}
+    flows = pl.DataFrame(
+        [
+            {"input": "in", "flow": flow, "protocol": "tcp", "start": flow, "port_a": 40_000 + flow, **addresses,
+             "payload_bytes_a2b": 240_000, "payload_bytes_b2a": 0}
+            for flow in (0, 1)
+        ],
+        schema_overrides={"flow": pl.Int32},
+    )  # fmt: skip
+    options = SharingOptions(scales_ns=(10**9,))
+    text = renderer("text")(sharing_page(sharing(packets(*rows), flows, options), options))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "2001:db8:1111:2222:3333:4444:5555:6666:40001 > 2001:db8::2:5201" in text
+    assert "Jain's fairness index       1.000000" in text

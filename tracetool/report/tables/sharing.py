@@ -10,6 +10,7 @@ from tracetool.report.tables.grid import format_number
 if TYPE_CHECKING:
     from tracetool.experiments.sharing import Sharing, SharingOptions
 
+LABEL_WIDTH = 36
 DEFINITIONS = {
     "jain": "Jain's index >= {theta:g}",
     "delta_fair": "delta-fair (0.1)",
@@ -27,7 +28,7 @@ def sharing_page(found: Sharing, options: SharingOptions) -> Document:
     """Arrange what was measured of one set of captures into a page."""
     length = found.interval.length_ns / 1e9
     said = f"Interval: {found.interval.rule}, {length:.6f} s; {options.layer} bytes"
-    blocks: list[Block] = [Heading(1, "Fairness"), Lines((said, *found.notes)), _flows(found)]
+    blocks: list[Block] = [Heading(1, "Fairness"), Lines((said, *found.notes)), *_flows(found)]
     if len(found.groups) > 1:
         blocks += [Heading(2, "Groups"), _groups(found)]
     blocks += [Heading(2, "Indices"), _summary(found), Heading(2, "Convergence time"), _convergence(found, options)]
@@ -35,11 +36,16 @@ def sharing_page(found: Sharing, options: SharingOptions) -> Document:
     return Document(tuple(blocks))
 
 
-def _flows(found: Sharing) -> Grid:
+def _flows(found: Sharing) -> list[Block]:
+    """Return the flows and their shares; long addresses (IPv6) stand in a table of their own."""
+    names = Grid(
+        ("", "Flow"), tuple((Text(row[0]), Text(row[1])) for row in found.flows.select("entity", "label").rows()), 2
+    )
+    wide = any(len(label) > LABEL_WIDTH for label in found.flows["label"])
     rows = tuple(
         (
             Text(row["entity"]),
-            Text(row["label"]),
+            *([] if wide else [Text(row["label"])]),
             Text(row["group"] or "-"),
             Text(format_number(row["start_s"], digits=2)),
             Text(format_number(row["end_s"], digits=2)),
@@ -48,7 +54,8 @@ def _flows(found: Sharing) -> Grid:
         )
         for row in found.flows.iter_rows(named=True)
     )
-    return Grid(("", "Flow", "Group", "from s", "to s", "Mbit/s", "Share"), rows, 3)
+    header = ("", *([] if wide else ["Flow"]), "Group", "from s", "to s", "Mbit/s", "Share")
+    return [*([names] if wide else []), Grid(header, rows, 2 if wide else 3)]
 
 
 def _groups(found: Sharing) -> Grid:
