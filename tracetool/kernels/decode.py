@@ -295,7 +295,7 @@ def decode(
             packet.tsecr = option.tsecr
             if not flags & _SYN:
                 flow.marks |= TIMESTAMPS
-        if option.edges:
+        if option.edges and peer.marks & BASE:  # else it is not known what they count from
             has |= HAS_SACK
             flow.marks |= SACKS
             packet.edges = option.edges
