@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.connections import Connection
 
 MBIT, MS = 1e-6, 1e-6
+HIGHEST_GAIN = 3.2
+"""Top of the axis of gains, above the 2/ln 2 of startup (bbr_high_gain); without a known rate a ratio means nothing."""
 BANDWIDTH_ROUNDS = 10
 """Round trips over which BBR takes the largest delivery rate (Linux tcp_bbr.c: bbr_bw_rtts)."""
 
@@ -64,7 +66,7 @@ def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False
             np.divide(floats(delivered["pacing_rate_bps"]), bandwidth, out=gain, where=bandwidth > 0)
         if np.isfinite(gain).any():
             gains = (Series("pacing rate / bandwidth", "step", x, gain, Style(2, 0, "*")),)
-            panels.append(Panel(Axis("gain", low=0.0), gains, weight=0.7))
+            panels.append(Panel(Axis("gain", low=0.0, high=HIGHEST_GAIN), gains, weight=0.7))
     panels.insert(0, Panel(value_axis("rate", "Mbit/s", log=log), tuple(rates), spans=spans))
     panels.append(
         Panel(

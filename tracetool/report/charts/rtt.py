@@ -59,8 +59,8 @@ def rtt_figure(
     Examples
     --------
     >>> from datetime import datetime
-    >>> frame = pl.DataFrame({"flow": [0], "time": [datetime(2026, 1, 1)], "rtt_ns": [20_000_000], "method": ["ack"]})
-    >>> [panel.y.label for panel in rtt_figure(frame).panels]
+    >>> row = {"flow": 0, "time": datetime(2026, 1, 1), "rtt_ns": 20_000_000, "method": "ack"}
+    >>> [panel.y.label for panel in rtt_figure(pl.DataFrame([row, row])).panels]
     ['RTT', 'share of samples']
     """
     origin = start_of(rtts, samples)
