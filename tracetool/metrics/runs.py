@@ -238,7 +238,8 @@ def table(runs: Sequence[Mapping[str, Any]], by: Sequence[str], *, average: bool
 
     columns = ["run", *by, *(name for name in (*NUMBERS, "slow_start_exits", "sources"))]
     texts = {"run", "slow_start_exits", "sources", *by}
-    schema = {name: pl.String if name in texts else pl.Float64 for name in columns}
+    schema: dict[str, Any] = {name: pl.String if name in texts else pl.Float64 for name in columns}
+    schema["retransmitted_segments"] = pl.Int64
     rows = [{name: _cell(run.get(name), name in texts) for name in columns} for run in runs]
     frame = pl.DataFrame(rows, schema=schema)
     for name in by:
@@ -255,4 +256,4 @@ def table(runs: Sequence[Mapping[str, Any]], by: Sequence[str], *, average: bool
 def _cell(value: Any, text: bool) -> Any:  # noqa: FBT001 - a column's kind
     if value is None:
         return None
-    return str(value) if text else float(value)
+    return str(value) if text else value if isinstance(value, int) else float(value)

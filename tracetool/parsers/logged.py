@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PIECE_ROWS = 65_536
+LINE_CHARS = 65_536  # no tool writes longer lines; patterns are not tried on them
 #: Clocks that count from the Unix epoch show at least this (September 2001); kernel clocks since boot show less.
 EPOCH_SECONDS = 1_000_000_000
 TIME_MAX_NS = (1 << 63) - 1

@@ -32,7 +32,7 @@ MOST_COUNTERS = 4096  # the kernel has a few hundred
 _COUNTER = re.compile(
     r"((?:Tcp|TcpExt|Ip|IpExt|Udp|UdpLite|Icmp|Ip6|Udp6|Icmp6|MPTcpExt)[A-Z]\w{1,60})\s+(\d{1,18})\s+\d+\.\d+\s*$"
 )
-_GROUP = re.compile(r"(Tcp|TcpExt|Ip|IpExt|Udp|UdpLite|Icmp|IcmpMsg|MPTcpExt): ((?:[A-Z]\w{1,60} ?)+)$")
+_GROUP = re.compile(r"(Tcp|TcpExt|Ip|IpExt|Udp|UdpLite|Icmp|IcmpMsg|MPTcpExt): ([A-Z]\w{1,60}(?: [A-Z]\w{1,60})*)$")
 _SNIFF = re.compile(rb"(?:^|\n)(?:Tcp[A-Z]\w+ +\d+ +\d+\.\d+\n|TcpExt: [A-Z]\w+ |Tcp: RtoAlgorithm |#kernel\n)")
 
 

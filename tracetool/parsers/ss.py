@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracetool.errors import FormatError
 from tracetool.parsers.listings import Listings
-from tracetool.parsers.logged import PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, scaled, summary
+from tracetool.parsers.logged import LINE_CHARS, PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, scaled, summary
 from tracetool.parsers.stamps import split_prefix, split_suffix, stamp_of
 from tracetool.parsers.tcp_state import bbr_phase, in_flight, limited_by, phase_by_window
 from tracetool.sources import lines
@@ -46,7 +46,7 @@ _SOCKET = re.compile(
     r"(?P<local>\S{1,60}:[\w*-]{1,40})\s+(?P<peer>\S{1,60}:[\w*-]{1,40})(?:\s+(?P<rest>.*))?$"
 )
 _HEADER = re.compile(r"Recv-Q\s+Send-Q\s|\bLocal Address:Port\s+Peer Address:Port")
-_USERS = re.compile(r'users:\(\(.*?"(?:,[\w-]+=[^)]*)?\)\)')
+_USERS = re.compile(r'users:\(\(.{0,2000}?"(?:,[\w-]+=[^)]{0,200})?\)\)')
 _COOKIE = re.compile(r"(?:^|\s)sk:([0-9a-f]{1,16})(?=\s|$)")
 _SCALES = re.compile(r"(\d{1,2}),(\d{1,2})$")
 #: One of these stands in every line about a TCP connection.
@@ -70,7 +70,7 @@ _KEYS = frozenset(
 _RATE = re.compile(r"([\d.]+(?:e[+-]\d+)?)([TGMKk]?)bps")
 _FACTORS = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BBR = re.compile(r"pacing_gain:([\d.]+),cwnd_gain:([\d.]+)")
-_PADDED = re.compile(r"(\S+) {5,}(\S+)")
+_PADDED = re.compile(r"(?<!\S)(\S+) {5,}(\S+)")
 _COLUMNS = (
     "flow", "time", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rttvar_ns", "min_rtt_ns", "inflight_bytes",
     "mss_bytes", "snd_una", "snd_wnd_bytes", "rcv_wnd_bytes", "pacing_rate_bps", "delivery_rate_bps", "phase",
@@ -152,6 +152,9 @@ class _Reader:
     def read(self, line: Line) -> None:
         """Take one line."""
         text = line.text
+        if len(text) > LINE_CHARS:
+            self._torn(line, f"more than {LINE_CHARS} characters")
+            return
         if self.held is not None:
             if _continues(text):  # a terminal broke the line at its width
                 self.held = (self.held[0], self.held[1] + text)

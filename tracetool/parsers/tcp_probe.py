@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tracetool.errors import FormatError
 from tracetool.parsers.logged import (
     EPOCH_SECONDS,
+    LINE_CHARS,
     PIECE_ROWS,
     TIME_MAX_NS,
     FlowBook,
@@ -77,7 +78,7 @@ _WRITTEN = re.compile(r"# entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18
 #: Layouts of the tracers that cannot be read: what their lines look like, and what to do.
 _LAYOUTS = (
     (
-        r"^# latency: |\blatency trace v\d|\d+us[ !+#*@$]*:\s+tcp_probe:",
+        r"^# latency: |\blatency trace v\d|\d{1,12}us[ !+#*@$]{0,4}:\s+tcp_probe:",
         "latency-format lines have no absolute time; turn the trace option latency-format off",
     ),
     (
@@ -183,8 +184,10 @@ class _Reader:
 
     def read(self, line: Line) -> None:
         """Take one line."""
-        found = _PROBE.search(line.text)
-        if found is None:
+        found = _PROBE.search(line.text, 0, LINE_CHARS)
+        if len(line.text) > LINE_CHARS:
+            self._torn(line, f"more than {LINE_CHARS} characters")
+        elif found is None:
             self._other(line)
         elif found.start() > 80:  # more than a task's name and number: what is before it was another line
             self._torn(line, "two lines run into each other")
