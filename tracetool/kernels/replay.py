@@ -28,6 +28,7 @@ from tracetool.kernels.replay_columns import (
     LAST_SENT,
     LAST_TSVAL,
     LAST_TSVAL_TIME,
+    LOST_OUT,
     NEWEST,
     NXT,
     OLDEST,
@@ -37,9 +38,11 @@ from tracetool.kernels.replay_columns import (
     PIPE_SENT,
     REO_STEPS,
     REORDERING,
+    RETRANS_OUT,
     RETRANSMITTED,
     ROOM,
     RTO,
+    SACKED_OUT,
     SENT_AGAIN,
     SENT_NEW,
     SHORT,
@@ -56,7 +59,12 @@ from tracetool.kernels.replay_columns import (
     UNSEEN,
 )
 from tracetool.kernels.replay_loss import update_min_rtt, update_rtt
-from tracetool.kernels.replay_send import note_before, send_again, timer_event, why_again
+from tracetool.kernels.replay_send import (
+    note_before,
+    send_again,
+    timer_event,
+    why_again,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -77,10 +85,22 @@ def restart(s: Ints, seq: int) -> None:
     s[HEAD] = s[TAIL]
     s[OLDEST] = -1
     s[NEWEST] = -1
-    s[8:11] = 0  # SACKED_OUT, LOST_OUT, RETRANS_OUT
+    s[SACKED_OUT] = 0
+    s[LOST_OUT] = 0
+    s[RETRANS_OUT] = 0
     s[SND_UNA] = seq
     s[SND_NXT] = seq
     s[UNDO_MARKER] = -1
+
+
+@kernel
+def longer(events: Ints) -> Ints:
+    """Return twice as many rows, with the same content."""
+    more = np.zeros((2 * events.shape[0], EVENT_WIDTH), np.int64)
+    for r in range(events.shape[0]):
+        for c in range(EVENT_WIDTH):
+            more[r, c] = events[r, c]
+    return more
 
 
 @kernel
@@ -152,9 +172,7 @@ def replay(
     for i in range(count):
         now = time[i]
         if rows + 2 >= events.shape[0]:
-            more = np.zeros((2 * events.shape[0], EVENT_WIDTH), np.int64)
-            more[:rows] = events[:rows]
-            events = more
+            events = longer(events)
         e = events[rows - 1]
         if outbound[i]:
             if tsval[i] >= 0:

@@ -55,7 +55,8 @@ def grown(board: Ints, s: Ints) -> Ints:
     rows = board.shape[0]
     larger = np.empty((2 * rows, BOARD_WIDTH), np.int64)
     for n in range(s[HEAD], s[TAIL]):
-        larger[n & (2 * rows - 1)] = board[n & (rows - 1)]
+        for c in range(BOARD_WIDTH):
+            larger[n & (2 * rows - 1), c] = board[n & (rows - 1), c]
     return larger
 
 

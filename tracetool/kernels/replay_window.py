@@ -415,7 +415,37 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
 
 
 @kernel
-def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
+def note_before(w: Ints, o: Ints) -> None:
+    """Write down the window as an event finds it."""
+    o[OUT_CWND] = w[CWND]
+    o[OUT_SSTHRESH] = w[SSTHRESH]
+    o[OUT_MODE] = w[BBR_MODE]
+    o[OUT_GUESSED] = w[SSTHRESH_GUESSED]
+
+
+@kernel
+def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
+    """Write down what an event made of the window, and why HyStart fired if it did."""
+    o[OUT_CWND_AFTER] = w[CWND]
+    o[OUT_SSTHRESH_AFTER] = w[SSTHRESH]
+    if fired:
+        o[OUT_FOUND] = w[FOUND_BY]
+        o[OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
+        o[OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
+        o[OUT_DELAY_MIN] = w[DELAY_MIN]
+
+
+@kernel
+def note_after(w: Ints, o: Ints, correction: int) -> None:
+    """Write down what the sends after an event made of the window."""
+    o[OUT_CORRECTION] = correction
+    o[OUT_REDUCED] = 1 if w[SSTHRESH] < INFINITE and w[SSTHRESH] != o[OUT_SSTHRESH_AFTER] else 0
+    o[OUT_LIMITED] = 1 if is_limited(w) else 0
+    o[OUT_RATE] = w[BBR_RATE]
+
+
+@kernel
+def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None:
     """Replay the window over all events.
 
     Parameters
@@ -426,14 +456,13 @@ def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
         The hypothesis.
     w : int64, shape (WINDOW_WIDTH,)
         Scratch, zero at the start; its FIT_* fields tell how well the hypothesis fits.
-
-    Returns
-    -------
-    int64, shape (n, OUT_WIDTH)
-        Window and threshold as each event arrives, and the correction by the sends after it.
+    out : int64, shape (n, OUT_WIDTH), or without rows
+        Filled, if it has rows: the window and what belongs to it as each event arrives and after it.
+    limit : int
+        Stop where more segments than this are missed.
     """
     rows = events.shape[0]
-    out = np.zeros((rows, OUT_WIDTH), np.int64)
+    write = out.shape[0] == rows
     w[CWND] = h[INITIAL_WINDOW]
     w[SSTHRESH] = INFINITE
     if h[START] != AT_BEGINNING:
@@ -459,24 +488,17 @@ def replay_window(events: Ints, h: Ints, w: Ints) -> Ints:
             begun = e[NXT]
         if e[PIPE_BEFORE] > w[CWND]:
             w[CWND] = e[PIPE_BEFORE]
-        out[r, OUT_CWND] = w[CWND]
-        out[r, OUT_SSTHRESH] = w[SSTHRESH]
-        out[r, OUT_MODE] = w[BBR_MODE]
-        out[r, OUT_GUESSED] = w[SSTHRESH_GUESSED]
+        if write:
+            note_before(w, out[r])
         if resuming and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known
             resuming = False
             cubic_resume(w, h[PLATEAU], e[TIME])
         found = w[FOUND]
         react(w, h, e)
-        if w[FOUND] and not found:
-            out[r, OUT_FOUND] = w[FOUND_BY]
-            out[r, OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
-            out[r, OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
-            out[r, OUT_DELAY_MIN] = w[DELAY_MIN]
-        out[r, OUT_CWND_AFTER] = w[CWND]
-        out[r, OUT_SSTHRESH_AFTER] = w[SSTHRESH]
-        out[r, OUT_CORRECTION] = observe(w, h, e)
-        out[r, OUT_REDUCED] = 1 if w[SSTHRESH] < INFINITE and w[SSTHRESH] != out[r, OUT_SSTHRESH_AFTER] else 0
-        out[r, OUT_LIMITED] = 1 if is_limited(w) else 0
-        out[r, OUT_RATE] = w[BBR_RATE]
-    return out
+        if write:
+            note_reaction(w, e, out[r], w[FOUND] and not found)
+        correction = observe(w, h, e)
+        if write:
+            note_after(w, out[r], correction)
+        if w[FIT_SURPLUS] + w[FIT_DEFICIT] > limit:
+            break

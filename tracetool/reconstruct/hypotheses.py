@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
-from tracetool.kernels.replay_window import replay_window
 from tracetool.reconstruct.models import Hypothesis, hypotheses
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 LOOSENESS = 1 / 8
 #: A hypothesis that misses more than this many segments per group of sends explains nothing.
 UNEXPLAINED = 0.25
+#: A fit as good as this needs no rare hypothesis beside it.
+WELL = 0.02
+#: A hypothesis that misses this many times as much as the best so far is given up.
+GIVE_UP = 20
+NO_LIMIT = 1 << 62
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
 AS_GOOD = 0.002
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
@@ -79,20 +85,48 @@ class Choice:
     confidence: float | None
 
 
-def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int) -> Fit:
-    """Replay the window of one hypothesis and measure its misfit."""
+def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, limit: int = NO_LIMIT) -> Fit:
+    """Replay the window of one hypothesis and measure its misfit.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+    hypothesis : Hypothesis
+    mss : int
+        Bytes.
+    initial_window : int
+        Segments.
+    limit : int
+        Give up, without a window, where more segments than this are missed.
+
+    Returns
+    -------
+    Fit
+        Its misfit is a lower bound where the replay was given up.
+    """
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
-    window = replay_window(events, hypothesis.numbers(mss, initial_window), w)
+    out = np.zeros((len(events) if limit == NO_LIMIT else 0, rw.OUT_WIDTH), np.int64)
+    rw.replay_window(events, hypothesis.numbers(mss, initial_window), w, out, limit)
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
+    if segments > limit:
+        groups = sends(events)
     misfit = segments / max(groups, 1) + (LOOSENESS if hypothesis.algorithm == wc.BBR else 0.0)
     judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
     spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
-    return Fit(hypothesis, window, misfit, groups, judged, spread)
+    return Fit(hypothesis, out, misfit, groups, judged, spread)
+
+
+def sends(events: Ints) -> int:
+    """Events that were followed by sends."""
+    return int(((events[:, rc.SENT_NEW] > 0) | (events[:, rc.SENT_AGAIN] > 0)).sum())
 
 
 def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10) -> Choice:
-    """Try all hypotheses on the events of a flow and take the one that explains the sends best.
+    """Try the hypotheses on the events of a flow and take the one that explains the sends best.
+
+    Those that are clearly worse than the best so far are given up on the way; rare ones are tried only where the usual
+    ones fit badly.
 
     Parameters
     ----------
@@ -109,20 +143,31 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     -------
     Choice
     """
-    fits = [fit(events, hypothesis, mss, initial_window) for hypothesis in hypotheses(begun=begun)]
-    least = min(f.misfit for f in fits)
-    groups = fits[0].groups
+    groups = sends(events)
     tolerance = AS_GOOD + 1 / max(groups, 1)
+    fits: list[Fit] = []
+    for rare in (False, True):
+        least = min((f.misfit for f in fits), default=np.inf)
+        if rare and least < WELL:
+            break
+        for hypothesis in hypotheses(begun=begun):
+            if hypothesis.rare == rare:
+                enough = GIVE_UP * (min((f.misfit for f in fits), default=np.inf) + tolerance)
+                most = int(min(enough, 1e6) * groups) if fits else 1 << 40
+                fits.append(fit(events, hypothesis, mss, initial_window, limit=most))
+    least = min(f.misfit for f in fits)
     best = next(f for f in fits if f.misfit <= least + tolerance)
     if best.hypothesis.algorithm != wc.BBR and best.judged < SELDOM_JUDGED:
         # the window hardly showed: pacing is what is left to see
         paced = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < UNEXPLAINED]
         best = min(paced, key=lambda f: f.misfit, default=best)
-    equals = tuple(f for f in fits if f.misfit <= best.misfit + tolerance)
+    same = [f for f in fits if f is not best and f.misfit <= best.misfit + tolerance]
+    whole = [fit(events, f.hypothesis, mss, initial_window) for f in (best, *same)]
+    best, equals = whole[0], tuple(whole)
     if groups < TOO_FEW:
         return Choice(best, equals, None, None)
     if best.misfit > UNEXPLAINED:
         return Choice(best, equals, "unknown", 0.0)
-    other = min(f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc)
+    other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)
     confidence = 1 - (best.misfit + tolerance) / (other + tolerance)
     return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3))

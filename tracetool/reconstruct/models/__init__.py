@@ -37,6 +37,8 @@ class Hypothesis:
         Whether the connection began in the capture (AT_BEGINNING), or before it, and then in which phase it was.
     plateau : float
         Of CUBIC past slow start: its window at the start of the capture, in parts of its last maximum.
+    rare : bool
+        Tried only where nothing usual fits.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Hypothesis:
     paced: bool = False
     start: int = wc.AT_BEGINNING
     plateau: float = 1.0
+    rare: bool = False
 
     def numbers(self, mss: int, initial_window: int) -> npt.NDArray[np.int64]:
         """Numbers that the window kernel takes."""

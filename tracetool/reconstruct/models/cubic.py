@@ -10,10 +10,10 @@ from tracetool.reconstruct.models import Hypothesis
 HYPOTHESES = (
     Hypothesis("cubic, HyStart", "cubic", CUBIC, TRAIN | DELAY),
     Hypothesis("cubic, HyStart, paced", "cubic", CUBIC, TRAIN | DELAY, paced=True),
-    Hypothesis("cubic, HyStart before 6.14", "cubic", CUBIC, TRAIN | DELAY, ERA_LATE_ROUNDS),
+    Hypothesis("cubic, HyStart before 6.14", "cubic", CUBIC, TRAIN | DELAY, ERA_LATE_ROUNDS, rare=True),
     Hypothesis("cubic, no HyStart", "cubic", CUBIC),
-    Hypothesis("cubic, HyStart's train only", "cubic", CUBIC, TRAIN),
-    Hypothesis("cubic, HyStart's delay only", "cubic", CUBIC, DELAY),
+    Hypothesis("cubic, HyStart's train only", "cubic", CUBIC, TRAIN, rare=True),
+    Hypothesis("cubic, HyStart's delay only", "cubic", CUBIC, DELAY, rare=True),
 )
 
 #: A capture that begins in mid-connection finds CUBIC somewhere between 0.7 of its last maximum, where a reduction
