@@ -164,7 +164,7 @@ def test_the_data_flow_is_in_all_three_and_they_agree_on_its_size(recording):
 
 
 def test_the_clocks_agree(recording):
-    """What an event's ACK acknowledged shows in the next event; that very ACK stands in the capture shortly before it."""
+    """What an event's ACK acknowledged shows in the next event; that ACK stands in the capture shortly before it."""
     import polars as pl
 
     flow = captured(recording)
