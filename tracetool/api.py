@@ -111,11 +111,23 @@ def slow_starts(inputs: Inputs) -> pl.DataFrame:
 
 
 def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
-    """Return rates and shares of the flows that carry data; see `tracetool.metrics.fairness`."""
-    from tracetool.metrics.fairness import fairness as measure
+    """Return rates and shares of the flows that carry data; options are those of `SharingOptions`.
+
+    Parameters
+    ----------
+    options
+        Fields of `tracetool.experiments.sharing.SharingOptions`: interval, scales, layer, grouping, ...
+
+    Raises
+    ------
+    NothingMatchedError
+        If no capture is given, or no flow in it carries data.
+    """
+    from tracetool.experiments.datasets import dataset_sharing
+    from tracetool.experiments.sharing import SharingOptions
 
     with prepared(inputs) as dataset:
-        return measure(dataset, **options)
+        return dataset_sharing(dataset, SharingOptions(**options)).flows
 
 
 def compare_runs(

@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from tracetool._version import __version__
-from tracetool.cli import check, compare, compare_runs, export, flows, ingest, plot, reconstruct, schema, slow_starts
+from tracetool.cli import (
+    check,
+    compare,
+    compare_runs,
+    export,
+    fairness,
+    flows,
+    ingest,
+    metrics,
+    plot,
+    reconstruct,
+    schema,
+    slow_starts,
+)
 from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
@@ -36,12 +49,14 @@ app.command("ingest", short_help="Read captures and kernel logs into a dataset."
 app.command("reconstruct", short_help="Infer what the senders of a dataset were doing.")(reconstruct.command)
 app.command("flows", short_help="List the flows: who, how much, how fast.")(flows.command)
 app.command("slow-starts", short_help="List slow starts, and why each ended.")(slow_starts.command)
+app.command("fairness", short_help="Measure how flows share, alone or over experiments.")(fairness.command)
 app.command("check", short_help="Say what is odd about inputs, and how far to trust them.")(check.command)
 app.command("compare", short_help="Hold the inference against the kernel's word.")(compare.command)
 app.command("compare-runs", short_help="Compare test runs: bandwidth, ping, RTT, fairness of hosts.")(
     compare_runs.command
 )
 plot.register(app)
+app.command("metrics", short_help="List the metrics: unit, input, source.")(metrics.command)
 app.command("export", short_help="Print or write one table.")(export.command)
 app.command("schema", short_help="Say what tables and columns mean.")(schema.command)
 
