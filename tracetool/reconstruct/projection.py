@@ -28,8 +28,8 @@ AT_ONCE_NS = 2_000_000
 def way_to_sender(packets: FlowPackets) -> int:
     """Time from the capture to the sender and back, nanoseconds; 0 where it cannot be told.
 
-    From the handshake (a packet of the receiver that the sender answers at once), else the shortest time from an ACK to
-    data that echoes its timestamp.
+    The shortest of what the handshake took (a packet of the receiver that the sender answers at once) and the times
+    from an ACK to data that echoes its timestamp: either may have met a queue.
 
     Parameters
     ----------
@@ -39,16 +39,18 @@ def way_to_sender(packets: FlowPackets) -> int:
     -------
     int
     """
-    syn_ack = np.flatnonzero(~packets.outbound & (packets.flags & SYN != 0))
+    ways: list[int] = []
+    syn_ack = np.flatnonzero(~packets.outbound & (packets.flags & (SYN | ACK) == SYN | ACK))
     if len(syn_ack):
-        answers = np.flatnonzero(packets.outbound[syn_ack[-1] :] & (packets.flags[syn_ack[-1] :] & (SYN | ACK) == ACK))
-        if len(answers) and packets.flags[syn_ack[-1]] & ACK:
-            return int(packets.time_ns[syn_ack[-1] + answers[0]] - packets.time_ns[syn_ack[-1]])
+        later = slice(int(syn_ack[-1]), None)
+        answers = np.flatnonzero(packets.outbound[later] & (packets.flags[later] & (SYN | ACK) == ACK))
+        if len(answers):
+            ways.append(int(packets.time_ns[syn_ack[-1] + answers[0]] - packets.time_ns[syn_ack[-1]]))
     ack, data, first, after = _echoes(packets)
     known = (first < len(ack)) & (after > first)
-    if not known.any():
-        return 0
-    return max(0, int((packets.time_ns[data[known]] - packets.time_ns[ack[first[known]]]).min()))
+    if known.any():
+        ways.append(int((packets.time_ns[data[known]] - packets.time_ns[ack[first[known]]]).min()))
+    return max(0, min(ways, default=0))
 
 
 def project(packets: FlowPackets) -> FlowPackets:

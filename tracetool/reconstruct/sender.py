@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 STATES = ("open", "disorder", "cwr", "recovery", "loss")
+PHASES = ("slow_start", "congestion_avoidance", "recovery", "loss")
 BBR_PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
+LIMITS = ("cwnd", "rwnd", "app", "pacing", "unknown")
+BY_CWND, BY_RWND, BY_APP, BY_PACING = 0, 1, 2, 3
 TRIGGERS = ("unknown", "unknown", "fast", "rto", "tlp")
 #: Ticks of timestamp clocks in use, nanoseconds: 1 us, 1 ms, 4 ms and 10 ms, 100 ms.
 TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
@@ -141,18 +144,17 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
     )
 
 
-def _limits(events: Ints, window: Ints, mss: int, *, paced: bool) -> npt.NDArray[np.str_]:
-    """What kept the sender from sending more, before each event."""
+def _limits(events: Ints, window: Ints, mss: int, *, paced: bool) -> Ints:
+    """What kept the sender from sending more, before each event: positions in `LIMITS`."""
     limited = np.roll(window[:, rw.OUT_LIMITED], 1).astype(bool)
     room = np.roll(events[:, rc.ROOM], 1)
     blocked = (room >= 0) & (room < mss)
-    words = np.where(blocked, "rwnd", "pacing" if paced else "app")
-    words = np.where(limited & ~blocked, "cwnd", words)
-    words[:1] = "unknown"
-    return words
+    which = np.where(blocked, BY_RWND, np.where(limited, BY_CWND, BY_PACING if paced else BY_APP))
+    which[:1] = len(LIMITS) - 1
+    return which
 
 
-def _bounds(events: Ints, choice: Choice, limits: npt.NDArray[np.str_]) -> tuple[Ints, Ints]:
+def _bounds(events: Ints, choice: Choice, limits: Ints) -> tuple[Ints, Ints]:
     """Lower and upper bound of the window before each event; an upper bound of 0 is none.
 
     The spread over all hypotheses that fit as well, and a margin for what the capture cannot show. Whoever is limited
@@ -163,7 +165,7 @@ def _bounds(events: Ints, choice: Choice, limits: npt.NDArray[np.str_]) -> tuple
     best = choice.best.window[:, rw.OUT_CWND]
     loose = MARGIN if choice.best.hypothesis.algorithm != wc.BBR else 2 * MARGIN
     flight = np.concatenate([events[:1, rc.PIPE_BEFORE], events[:-1, rc.PIPE_SENT]])
-    filled = (limits == "cwnd") & (flight >= best) & (choice.best.misfit < SHARP)
+    filled = (limits == BY_CWND) & (flight >= best) & (choice.best.misfit < SHARP)
     margin = (best * loose).astype(np.int64) + np.where(filled, 0, 1)
     # what was in flight is certain, but says little where it is far below the window
     low = np.minimum(low - margin, np.maximum(np.minimum(flight, best), best - best // 10))
@@ -174,16 +176,15 @@ def _bounds(events: Ints, choice: Choice, limits: npt.NDArray[np.str_]) -> tuple
     return np.maximum(low, 1), np.where(high - low > WIDEST * np.maximum(best, 8), 0, high)
 
 
-def _phases(events: Ints, choice: Choice) -> npt.NDArray[np.str_]:
-    """Phase of the congestion control as each event arrives."""
+def _phases(events: Ints, choice: Choice) -> Ints:
+    """Phase of the congestion control as each event arrives: positions in `PHASES`, then `BBR_PHASES`."""
     window = choice.best.window
     if choice.best.hypothesis.algorithm == wc.BBR:
-        return np.array(BBR_PHASES)[window[:, rw.OUT_MODE]]
+        return len(PHASES) + window[:, rw.OUT_MODE]
     state = events[:, rc.STATE_BEFORE]
-    slow = window[:, rw.OUT_CWND] < window[:, rw.OUT_SSTHRESH]
-    words = np.where(slow, "slow_start", "congestion_avoidance")
-    words = np.where((state == rc.RECOVERY) | (state == rc.CWR_STATE), "recovery", words)
-    return np.where(state == rc.LOSS, "loss", words)
+    avoiding = (window[:, rw.OUT_CWND] >= window[:, rw.OUT_SSTHRESH]).astype(np.int64)
+    reducing = (state == rc.RECOVERY) | (state == rc.CWR_STATE)
+    return np.where(state == rc.LOSS, PHASES.index("loss"), np.where(reducing, PHASES.index("recovery"), avoiding))
 
 
 def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
@@ -196,7 +197,10 @@ def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
 
     def known(values: Ints, *, unknown: int = 0) -> pl.Series:
         picked = pl.Series(values[ack])
-        return picked.set(picked <= unknown, None)
+        return picked.zip_with(picked > unknown, pl.Series([None], dtype=pl.Int64))
+
+    def word(words: tuple[str, ...], positions: Ints) -> pl.Series:
+        return pl.Series(words).gather(pl.Series(positions[ack]))
 
     ssthresh = window[:, rw.OUT_SSTHRESH]
     ssthresh = np.where(ssthresh >= wc.INFINITE, 0, ssthresh)
@@ -216,9 +220,9 @@ def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
             "snd_nxt": events[ack, rc.NXT_BEFORE],
             "snd_wnd_bytes": known(events[:, rc.WND_BEFORE], unknown=-1),
             "pacing_rate_bps": known(8 * np.roll(window[:, rw.OUT_RATE], 1)),
-            "phase": _phases(events, choice)[ack],
-            "limited_by": limits[ack],
-            "ca_state": np.array(STATES)[events[ack, rc.STATE_BEFORE]],
+            "phase": word(PHASES + BBR_PHASES, _phases(events, choice)),
+            "limited_by": word(LIMITS, limits),
+            "ca_state": word(STATES, events[:, rc.STATE_BEFORE]),
             "cc": pl.Series([choice.cc], dtype=pl.String).new_from_index(0, int(ack.sum())),
             "lost_segments": events[ack, rc.LOST_BEFORE],
             "sacked_segments": events[ack, rc.SACKED_BEFORE],
