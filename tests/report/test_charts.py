@@ -195,3 +195,16 @@ def test_names_of_flows_never_meet_the_columns_of_bins():
 def test_scales_are_round():
     assert round_scales(100, 1) == [1, 2, 5, 10, 20, 50]
     assert round_scales(1, 1) == []
+
+
+def test_several_flows_are_overlaid_or_each_have_a_panel(dataset):
+    both = heaviest(dataset, 2)
+    names = set(series(charts.build("cwnd", dataset, both)))
+    assert {"flow 0 cubic (tcp_probe)", "flow 1 cubic (inferred)"} <= names
+    panels = charts.build("cwnd", dataset, both, layout="multiples").panels
+    assert [panel.title for panel in panels] == ["flow 0 cubic", "flow 1 cubic"]
+
+
+def test_only_columns_that_are_asked_for_are_read(dataset):
+    table = rows(dataset, "packets", heaviest(dataset, 1)[0], columns=("seq",))
+    assert table.columns == ["seq", "time"]

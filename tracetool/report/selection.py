@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 def rows(
-    dataset: Dataset, table: str, connections: Connection | Sequence[Connection], *, both: bool = False
+    dataset: Dataset,
+    table: str,
+    connections: Connection | Sequence[Connection],
+    *,
+    both: bool = False,
+    columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Return the rows of a table that belong to connections, sorted by time where the table has one.
 
@@ -33,6 +38,8 @@ def rows(
     both
         Rows of both directions, as the packets of a time-sequence plot need them: `direction` is then ``a2b`` for the
         data looked at and ``b2a`` for the other, whatever the input called them.
+    columns
+        Columns to read; by default all.
     """
     import polars as pl
 
@@ -57,16 +64,18 @@ def rows(
         "to_direction": pl.String,
     }
     wanted = pl.LazyFrame(parts, schema=schema)
-    frame = dataset.scan(table)
-    columns = frame.collect_schema().names()
-    keys = [key for key in ("input", "flow", "direction") if key in columns]
+    views = [part for connection in group for part in connection.parts]
+    frame = dataset.scan(table, {part.input: None for part in views})
+    frame = frame.filter(pl.col("flow").is_in(sorted({part.flow for part in views})))
+    known = frame.collect_schema().names()
+    keys = [key for key in ("input", "flow", "direction") if key in known]
     if "direction" not in keys:
         wanted = wanted.unique(["input", "flow"], keep="first", maintain_order=True)
     joined = frame.join(wanted, on=keys, how="inner").with_columns(flow=pl.col("to_flow"))
     if "direction" in keys:
         joined = joined.with_columns(direction=pl.col("to_direction"))
-    order = next((name for name in ("time", "start") if name in columns), None)
-    result = joined.select(columns)
+    order = next((name for name in ("time", "start") if name in known), None)
+    result = joined.select(known if columns is None else list(dict.fromkeys([*columns, *([order] if order else [])])))
     return (result.sort(order, maintain_order=True) if order else result).collect()
 
 
@@ -99,10 +108,29 @@ def _captures(connection: Connection) -> list[Part]:
     return [part for part in connection.parts if part.row.get("stream") is not None]
 
 
+PACKET_COLUMNS = (
+    "flow",
+    "direction",
+    "time",
+    "frame",
+    "protocol",
+    "seq",
+    "ack",
+    "payload_bytes",
+    "window_bytes",
+    "sack",
+    "tsval",
+    "ip_id",
+)
+"""Columns of `packets` that charts are drawn from."""
+
+
 def packets(
     dataset: Dataset, connections: Sequence[Connection], *, both: bool = True, vantage: str = "sender"
 ) -> pl.DataFrame:
     """Return the packets of connections, each from one capture; `flow` counts the connections from 0.
+
+    Columns: `PACKET_COLUMNS`.
 
     Raises
     ------
@@ -117,7 +145,7 @@ def packets(
         capture_of(connections[0])
     import polars as pl
 
-    table = rows(dataset, "packets", [connection for _, connection in seen], both=both)
+    table = rows(dataset, "packets", [connection for _, connection in seen], both=both, columns=PACKET_COLUMNS)
     numbers = pl.Series([number for number, _ in seen], dtype=pl.Int32)
     return table.with_columns(flow=numbers.gather(table["flow"].cast(pl.UInt32)))
 

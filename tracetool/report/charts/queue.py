@@ -14,7 +14,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
-from tracetool.report.selection import capture_of, rows, short_names
+from tracetool.report.selection import PACKET_COLUMNS, capture_of, rows, short_names
 from tracetool.report.tracks import FLOW_MARKS, start_of, value_axis
 
 if TYPE_CHECKING:
@@ -139,6 +139,6 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
     pairs = [(one, other) for one, other in pairs if one.parts[0].input != other.parts[0].input]
     if not pairs:
         raise NothingMatchedError("a queue needs captures on both sides of it: give the sender's and the receiver's")
-    before = rows(dataset, "packets", [one for one, _ in pairs])
-    after = rows(dataset, "packets", [other for _, other in pairs])
+    before = rows(dataset, "packets", [one for one, _ in pairs], columns=PACKET_COLUMNS)
+    after = rows(dataset, "packets", [other for _, other in pairs], columns=PACKET_COLUMNS)
     return queue_figure(before, after, short_names(dataset, [one for one, _ in pairs]), **options)
