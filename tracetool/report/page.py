@@ -121,7 +121,9 @@ def html_of(
 ) -> str:
     """Return the report page as text; parameters as in `write`."""
     chosen = list(connections) if connections is not None else _heaviest(dataset, flows)
-    total = len(GROUP_CHARTS) + len(chosen) * len(FLOW_CHARTS)
+    several = len(chosen) > 1
+    together = GROUP_CHARTS if several else ("queue",) if chosen else ()
+    total = len(together) + len(chosen) * len(FLOW_CHARTS)
     done = 0
 
     def draw(name: str, group: Sequence[Connection]) -> list[Drawing]:
@@ -133,8 +135,7 @@ def html_of(
             return [_drawing(name, build(name, dataset, group), static=static)]
         return []
 
-    several = len(chosen) > 1
-    group = [drawing for name in GROUP_CHARTS if several or name == "queue" for drawing in draw(name, chosen[:MANY])]
+    group = [drawing for name in together for drawing in draw(name, chosen[:MANY])]
     details = [
         Detail(
             title_of(dataset, one),
