@@ -244,8 +244,37 @@ def plot_cwnd(inputs: Inputs, flow: str | int | None = None, **options: Any) -> 
 
 
 def report(inputs: Inputs, out: str | Path, **options: Any) -> Path:
-    """Write a self-contained page about captures, logs or a dataset; see `tracetool.report.page`."""
+    """Write a self-contained page about captures, logs, a dataset, or an experiment's folder of runs.
+
+    Parameters
+    ----------
+    out
+        The file.
+    options
+        Those of `tracetool.report.page.write`; an experiment takes none.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+    """
+    from tracetool.experiments.layout import is_experiment
     from tracetool.report.page import write
 
+    if isinstance(inputs, (str, Path)) and is_experiment(inputs):
+        return _experiment_report(inputs, Path(out))
     with prepared(inputs) as dataset:
         return write(dataset, out, **options)
+
+
+def _experiment_report(folder: str | Path, out: Path) -> Path:
+    from tracetool.experiments.campaign import measure_experiment
+    from tracetool.experiments.cells import parts
+    from tracetool.report.export import write_atomic
+    from tracetool.report.tables import renderer
+    from tracetool.report.tables.experiment import experiment_page
+
+    campaign = measure_experiment(folder)
+    found, warnings = parts(campaign)
+    write_atomic(out, renderer("html")(experiment_page(campaign, found, warnings)).encode())
+    return out

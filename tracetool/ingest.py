@@ -24,10 +24,10 @@ DEFAULTS = ParseOptions()
 
 
 class Progress(Protocol):
-    """Told how far the reading of an input is."""
+    """Told how far long work is: bytes of an input, packets reconstructed, runs measured."""
 
-    def __call__(self, source: str, done_bytes: int, total_bytes: int | None) -> None:
-        """Take note; ``total_bytes`` is None where the size is not known."""
+    def __call__(self, what: str, done: int, total: int | None, /) -> None:
+        """Take note; ``total`` is None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from tracetool.cli import (
     metrics,
     plot,
     reconstruct,
+    report,
     schema,
     slow_starts,
 )
@@ -56,6 +57,7 @@ app.command("compare-runs", short_help="Compare test runs: bandwidth, ping, RTT,
     compare_runs.command
 )
 plot.register(app)
+app.command("report", short_help="Write one self-contained page about everything.")(report.command)
 app.command("metrics", short_help="List the metrics: unit, input, source.")(metrics.command)
 app.command("export", short_help="Print or write one table.")(export.command)
 app.command("schema", short_help="Say what tables and columns mean.")(schema.command)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +12,6 @@ from tracetool.cli.options import Csv, Json, Quiet
 from tracetool.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracetool.experiments.campaign import Progress
     from tracetool.experiments.setting import Setting
     from tracetool.experiments.sharing import SharingOptions
 
@@ -229,7 +224,7 @@ def _experiment(
 
     if form not in {"csv", "json"}:
         renderer(form)  # a wrong name fails before the work
-    with _progress(quiet=quiet) as progress:
+    with output.counting(quiet=quiet) as progress:
         campaign = measure_experiment(
             path,
             options=options,
@@ -254,22 +249,6 @@ def _experiment(
         _put(renderer(form)(experiment_page(campaign, found, warnings)), out)
     if failed:
         raise typer.Exit(3 if len(failed) == len(campaign.results) else 4)
-
-
-@contextlib.contextmanager
-def _progress(*, quiet: bool) -> Iterator[Progress | None]:
-    """Progress bar over the runs, on a terminal; nothing where standard error is none, or with ``--quiet``."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("runs", total=None)
-        yield lambda _source, done, total: bars.update(task, completed=done, total=total)
 
 
 def _put(text: str, out: str | None) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
+    from rich.progress import ProgressColumn
 
     from tracetool.ingest import Ingested, Progress
 
@@ -137,19 +138,36 @@ def _where(row: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def progress(*, quiet: bool) -> Iterator[Progress | None]:
-    """Progress bar on a terminal; nothing where standard error is none, or with ``--quiet``."""
+    """Progress bar over the bytes of each input; see `_bars`."""
+    from rich.progress import DownloadColumn, TransferSpeedColumn
+
+    with _bars(DownloadColumn(), TransferSpeedColumn(), quiet=quiet) as update:
+        yield update
+
+
+@contextlib.contextmanager
+def counting(*, quiet: bool) -> Iterator[Progress | None]:
+    """Progress bar over things that are counted: packets, runs, charts; see `_bars`."""
+    from rich.progress import MofNCompleteColumn, TextColumn
+
+    with _bars(MofNCompleteColumn(), TextColumn("{task.fields[rate]}", markup=False), quiet=quiet) as update:
+        yield update
+
+
+@contextlib.contextmanager
+def _bars(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress | None]:
+    """Bars with time left, on a terminal; nothing where standard error is none, or with ``--quiet``."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
     bars = Bars(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
+        *columns,
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
@@ -157,9 +175,10 @@ def progress(*, quiet: bool) -> Iterator[Progress | None]:
     tasks: dict[str, Any] = {}
     with bars:
 
-        def update(source: str, done_bytes: int, total_bytes: int | None) -> None:
-            if source not in tasks:
-                tasks[source] = bars.add_task(printable(source), total=total_bytes)
-            bars.update(tasks[source], completed=done_bytes, total=total_bytes)
+        def update(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(printable(what), total=total, rate="")
+            elapsed = bars.tasks[tasks[what]].elapsed
+            bars.update(tasks[what], completed=done, total=total, rate=f"{done / elapsed:,.0f}/s" if elapsed else "")
 
         yield update

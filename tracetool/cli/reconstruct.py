@@ -21,7 +21,8 @@ def command(
     from tracetool.dataset import Dataset
     from tracetool.reconstruct import reconstruct
 
-    done = reconstruct(Dataset.open(dataset), force=force)
+    with output.counting(quiet=quiet) as progress:
+        done = reconstruct(Dataset.open(dataset), force=force, progress=progress)
     done.note_command(shlex.join(["tracetool", *sys.argv[1:]]))
     if not quiet:
         import polars as pl

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tracetool._version import __version__
 from tracetool.experiments.layout import Layout, Run, layout
@@ -21,15 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracetool.experiments.setting import Setting
+    from tracetool.ingest import Progress
 
 PACKAGE = Path(__file__).resolve().parent.parent
-
-
-class Progress(Protocol):
-    """Told how many runs are done."""
-
-    def __call__(self, source: str, done: int, total: int | None) -> None:
-        """Take note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracetool.dataset import Dataset
-    from tracetool.reconstruct.driver import Progress
+    from tracetool.ingest import Progress
 
 __all__ = ["reconstruct"]
 

@@ -10,8 +10,7 @@ import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -32,21 +31,16 @@ from tracetool.reconstruct.whole_flows import whole_flows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import numpy.typing as npt
     import pyarrow as pa
 
     from tracetool.dataset import InputWriter
+    from tracetool.ingest import Progress
 
 STAGE = "reconstruct"
 INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
-
-
-class Progress(Protocol):
-    """Told how far the reconstruction of an input is."""
-
-    def __call__(self, source: str, done: int, total: int | None) -> None:
-        """Take note; counted in packets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +98,7 @@ def _from_packets(
     writer.write("flows", flows.to_arrow())
 
 
-def _results(
-    dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64]
-) -> Iterator[Results]:
+def _results(dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64]) -> Iterator[Results]:
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         under_way: deque[Any] = deque()
@@ -126,7 +118,7 @@ def _work(packets: pa.Table, flows: pl.DataFrame) -> Results:
     del packets
     flows = flows.filter(pl.col("flow").is_in(batch.flows))
     tcp = (flows["protocol"] == "tcp").to_numpy()
-    sack = flows["sack_permitted"].fill_null(True).to_numpy()  # noqa: FBT003
+    sack = flows["sack_permitted"].fill_null(True).to_numpy()
     found = tracked(batch, tcp, sack)
     payload = np.zeros((len(tcp), 2), np.int64)
     np.add.at(payload, (batch.flow, batch.way), batch.payload)

@@ -1,0 +1,53 @@
+"""``tracetool report``: one self-contained page about everything."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from tracetool.cli.options import Flow, Inputs, Quiet
+
+STATIC_HELP = "Pictures instead of charts: the page needs no JavaScript, and prints and mails well."
+FLOWS_HELP = "How many flows are shown with charts, those with the most payload first."
+
+
+def command(
+    inputs: Inputs,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The page to write, FILE.html.")],
+    flow: Flow = None,
+    flows: Annotated[int | None, typer.Option("--flows", min=0, max=10_000, metavar="N", help=FLOWS_HELP)] = None,
+    title: Annotated[str, typer.Option("--title", help="Heading of the page.")] = "",
+    static: Annotated[bool, typer.Option("--static", help=STATIC_HELP)] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one self-contained page about captures, logs, a dataset, or an experiment's folder of runs.
+
+    What is odd about the inputs comes first, then the flows with their charts, slow starts and recoveries. The page
+    works offline.
+    """
+    from tracetool import api
+    from tracetool.cli import output
+    from tracetool.cli.prepare import dataset_of
+    from tracetool.experiments.layout import is_experiment
+
+    command_line = shlex.join(["tracetool", *sys.argv[1:]])
+    if len(inputs) == 1 and is_experiment(inputs[0]):
+        api.report(inputs[0], out)
+        return
+    with dataset_of(inputs, quiet=quiet) as dataset:
+        chosen = None if flow is None else [api.connection(dataset, flow)]
+        options = {} if flows is None else {"flows": flows}
+        with output.counting(quiet=quiet) as update:
+            api.report(
+                dataset,
+                out,
+                static=static,
+                connections=chosen,
+                title=title,
+                command=command_line,
+                progress=update and (lambda done, total: update("charts", done, total)),
+                **options,
+            )
