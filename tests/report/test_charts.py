@@ -9,12 +9,22 @@ import vl_convert
 
 from tests.report.made import make
 from tracetool.errors import NothingMatchedError, UsageError
+from tracetool.reconstruct.connections import Connection
 from tracetool.report import charts
 from tracetool.report.ascii import render_ascii
 from tracetool.report.charts.queue import queue_log_figure
 from tracetool.report.deliveries import delivered, deliveries, round_scales, unique_names
 from tracetool.report.export import render
-from tracetool.report.selection import capture_of, display_filter, heaviest, rows, short_names, title_of
+from tracetool.report.selection import (
+    capture_of,
+    display_filter,
+    heaviest,
+    one_view,
+    rows,
+    samples_of,
+    short_names,
+    title_of,
+)
 from tracetool.report.vega import to_spec
 
 
@@ -203,6 +213,14 @@ def test_several_flows_are_overlaid_or_each_have_a_panel(dataset):
     assert {"flow 0 cubic (tcp_probe)", "flow 1 cubic (inferred)"} <= names
     panels = charts.build("cwnd", dataset, both, layout="multiples").panels
     assert [panel.title for panel in panels] == ["flow 0 cubic", "flow 1 cubic"]
+
+
+def test_inference_from_the_receiver_is_left_out(dataset):
+    one = heaviest(dataset, 1)[0]
+    assert set(samples_of(dataset, one).filter(pl.col("origin") == "inferred")["input"]) == {"sender"}
+    assert set(samples_of(dataset, one)["origin"]) == {"inferred", "tcp_probe"}
+    apart = Connection(one.sender, one.receiver, one.parts[::-1])
+    assert one_view(apart).parts[0].input == "sender"
 
 
 def test_only_columns_that_are_asked_for_are_read(dataset):

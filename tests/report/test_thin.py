@@ -74,6 +74,14 @@ def test_a_band_keeps_both_edges():
     assert (thin.y.min(), thin.y2.max()) == (-5.0, 7.0)
 
 
+def test_bars_on_top_of_one_another_stay_one_line():
+    low = np.arange(20_000.0)
+    thin = thin_series(Series("segments", "bars", low / 7, low, y2=low + 1), 50)
+    assert len(thin.x) <= 51
+    assert (thin.y[0], thin.y2[-1]) == (0.0, 20_000.0)
+    assert np.array_equal(thin.y[1:], thin.y2[:-1])
+
+
 def test_levels_of_steps_keep_their_ends():
     y = np.repeat([1.0, 5.0, np.nan, 2.0], 25_000)
     thin = thin_series(Series("s", "step", np.arange(100_000.0), y), 100)

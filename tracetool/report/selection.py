@@ -104,6 +104,24 @@ def one_view(connection: Connection) -> Connection:
     return capture_of(connection) if _captures(connection) else replace(connection, parts=connection.parts[:1])
 
 
+def samples_of(
+    dataset: Dataset, connections: Connection | Sequence[Connection], *, every_input: bool = False
+) -> pl.DataFrame:
+    """Return the samples of connections: all that logs say, and what was inferred from one capture of each.
+
+    With `every_input`, what was inferred from other captures too (the receiver's sees the sender from afar).
+    """
+    import polars as pl
+
+    group = (connections,) if isinstance(connections, Connection) else tuple(connections)
+    table = rows(dataset, "samples", group)
+    if every_input:
+        return table
+    nearest = {number: one_view(connection).parts[0].input for number, connection in enumerate(group)}
+    best = pl.col("flow").replace_strict(nearest, return_dtype=pl.String, default=None)
+    return table.filter((pl.col("origin") != "inferred") | (pl.col("input") == best))
+
+
 def _captures(connection: Connection) -> list[Part]:
     return [part for part in connection.parts if part.row.get("stream") is not None]
 

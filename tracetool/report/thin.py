@@ -95,11 +95,25 @@ def thin_series(series: Series, columns: int, low: float | None = None, high: fl
         return series
     if series.kind in ("points", "bars") and np.any(series.x[1:] < series.x[:-1]):
         series = series.take(np.argsort(series.x, kind="stable"))
+    if series.kind == "bars":
+        series = _joined_bars(series, columns, low, high)
     rows = m4_rows(series.x, series.y, columns, low, high)
     if series.y2 is not None:
         rows = np.union1d(rows, m4_rows(series.x, series.y2, columns, low, high))
     thin = series.take(rows)
     return thin.take(_corner_rows(thin)) if series.kind in ("step", "band") else thin
+
+
+def _joined_bars(series: Series, columns: int, low: float | None, high: float | None) -> Series:
+    """Return bars with those joined that stand in one pixel column, each on top of the one before."""
+    low = float(series.x[0]) if low is None else low
+    width = ((float(series.x[-1]) if high is None else high) - low) / columns
+    if width <= 0 or series.y2 is None:
+        return series
+    column = np.floor((series.x - low) / width)
+    begins = np.r_[True, (column[1:] != column[:-1]) | (series.y[1:] != series.y2[:-1])]
+    starts = np.flatnonzero(begins)
+    return replace(series.take(starts), y2=series.y2[np.r_[starts[1:], len(series.x)] - 1])
 
 
 def _corner_rows(series: Series) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Style, floats, seconds_after
-from tracetool.report.selection import display_filter, rows, title_of
+from tracetool.report.selection import display_filter, samples_of, title_of
 from tracetool.report.tracks import best_origin, origin_words, phase_spans, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _bandwidth(rows: pl.DataFrame) -> np.ndarray[tuple[int, ...], np.dtype[np.fl
 
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
     """Return the figure of the first of `connections`; options are those of `bbr_figure`."""
-    samples = rows(dataset, "samples", connections[0])
+    samples = samples_of(dataset, connections[0])
     if not len(samples):
         raise NothingMatchedError(f"{connections[0].label}: nothing is known of its sender")
     return bbr_figure(

@@ -16,7 +16,7 @@ import polars as pl
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
 from tracetool.report.selection import display_filter as wireshark_filter
-from tracetool.report.selection import one_view, rows, short_names, title_of
+from tracetool.report.selection import one_view, rows, samples_of, short_names, title_of
 from tracetool.report.tracks import (
     best_origin,
     flow_style,
@@ -134,10 +134,7 @@ def build(dataset: Dataset, connections: Sequence[Connection], *, every_input: b
     Of several captures only the one nearest to the sender is drawn, unless `every_input` asks for all.
     """
     views = [one_view(connection) for connection in connections]
-    samples = rows(dataset, "samples", connections)
-    inputs = [view.parts[0].input for view in views]
-    if not every_input:
-        samples = samples.filter((pl.col("origin") != "inferred") | pl.col("input").is_in(inputs))
+    samples = samples_of(dataset, connections, every_input=every_input)
     samples = samples.with_columns(origin=_tell_apart(samples))
     if not samples["cwnd_segments"].count():
         raise NothingMatchedError(f"{connections[0].label}: nothing is known of its cwnd")

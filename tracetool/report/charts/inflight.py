@@ -9,7 +9,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Span, Style, seconds_after
-from tracetool.report.selection import display_filter, rows, title_of
+from tracetool.report.selection import display_filter, samples_of, title_of
 from tracetool.report.tracks import (
     MAX_SPANS,
     best_origin,
@@ -117,7 +117,7 @@ def _limits(rows: pl.DataFrame, origin: int) -> list[Span]:
 
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
     """Return the figure of connections of a dataset; options are those of `inflight_figure`."""
-    samples = rows(dataset, "samples", connections)
+    samples = samples_of(dataset, connections)
     if not samples["inflight_bytes"].count():
         raise NothingMatchedError(f"{connections[0].label}: nothing is known of its bytes in flight")
     one = len(connections) == 1

@@ -102,7 +102,7 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
     return reordering_figure(
         packets(dataset, [seen], both=False, vantage="receiver"),
         rtt_ns=seen.parts[0].row.get("handshake_rtt_ns"),
-        flow_label=title_of(dataset, seen),
+        flow_label=title_of(dataset, connections[0]),
         display_filter=display_filter(seen),
         **options,
     )

@@ -13,7 +13,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Style, floats
-from tracetool.report.selection import display_filter, one_view, rows, short_names, title_of
+from tracetool.report.selection import display_filter, one_view, rows, samples_of, short_names, title_of
 from tracetool.report.tracks import best_origin, flow_style, origin_words, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _subtitle(rtts: pl.DataFrame, samples: pl.DataFrame | None) -> str:
 
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
     """Return the figure of connections of a dataset; options are those of `rtt_figure`."""
-    samples = rows(dataset, "samples", connections)
+    samples = samples_of(dataset, connections)
     rtts = rows(dataset, "rtts", [one_view(connection) for connection in connections])
     one = len(connections) == 1
     if not len(rtts) and not samples["srtt_ns"].count():

@@ -15,7 +15,7 @@ import polars as pl
 from tracetool.errors import NothingMatchedError
 from tracetool.metrics.slow_start import hystart_delay_threshold_ms
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, seconds_after
-from tracetool.report.selection import display_filter, one_view, rows, title_of
+from tracetool.report.selection import display_filter, one_view, rows, samples_of, title_of
 from tracetool.report.tracks import best_origin, origin_words, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _train_panel(x: FloatArray, rounds: np.ndarray[tuple[int, ...], np.dtype[np.
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
     """Return the figure of the first of `connections`; options are those of `slow_start_figure`."""
     connection = connections[0]
-    samples = rows(dataset, "samples", connection)
+    samples = samples_of(dataset, connection)
     if not samples["cwnd_segments"].count():
         raise NothingMatchedError(f"{connection.label}: nothing is known of its cwnd")
     seen = one_view(connection)

@@ -136,7 +136,7 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
     return time_sequence_figure(
         packets(dataset, [seen]),
         events=rows(dataset, "events", seen),
-        flow_label=title_of(dataset, seen),
+        flow_label=title_of(dataset, connections[0]),
         display_filter=display_filter(seen),
         **options,
     )
