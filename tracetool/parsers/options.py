@@ -16,10 +16,12 @@ class ParseOptions:
     Attributes
     ----------
     hz
-        Kernel timer frequency of an old ``/proc/net/tcpprobe`` log whose srtt is in jiffies; None: microseconds, or
-        what the values suggest.
+        Kernel timer frequency: srtt of an old ``/proc/net/tcpprobe`` log is in jiffies of this length, the plain
+        numbers of ftrace's clock `uptime` are such jiffies, and a SIFTR 1.2 log without its first line counts in such
+        ticks. None: what the input says, or what its values tell.
     columns
-        Column of the input for each column of `samples`, for plain tables (CSV).
+        For plain tables: column of the input (its name, or its number from 1) for each column of `samples`, with a
+        unit where it needs one: ``{"time": "when:ms", "cwnd": "2"}``. See `tracetool.parsers.csv_table`.
     """
 
     hz: int | None = None
