@@ -62,6 +62,8 @@ def measure_window(
                         base = seq[i]
                     if end > seq[i]:
                         top = max(top, end)
+                    if base >= 0 and edge > base:
+                        waiting = False
                     if waiting and payload[i] > 0:
                         total[INITIAL_BYTES] += payload[i]
                         total[INITIAL_PACKETS] += 1
@@ -73,8 +75,6 @@ def measure_window(
                         total[COUNT] += 1
                 elif flags[i] & ACK:
                     edge = max(edge, ack[i])
-                    if base >= 0 and edge > base:
-                        waiting = False
                     outstanding = max(0, top - edge) if top >= 0 else 0
                 total[MOST] = max(total[MOST], outstanding)
                 if outstanding > 0:
