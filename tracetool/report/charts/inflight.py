@@ -74,9 +74,9 @@ def inflight_figure(
             )
             continue
         series += track(best, origin, "snd_wnd_bytes", RECEIVER, Style(4, 2, "w", light=True), factor=KB)
+        series += track(best, origin, "inflight_bytes", "in flight", Style(0, 0, "*"), factor=KB)
         if mss := typical_mss(best, samples):
             series += track(best, origin, "cwnd_segments", "cwnd", Style(1, 1, "#"), factor=mss * KB)
-        series += track(best, origin, "inflight_bytes", "in flight", Style(0, 0, "*"), factor=KB)
         spans = _limits(best, origin)
     label = flow_label if isinstance(flow_label, str) else f"{len(flows)} flows"
     return Figure(
