@@ -8,7 +8,7 @@ from tracetool import parsers, sources
 
 #: Folder of the corpus, or name of a file in the traces -> formats that may claim it.
 OWN = {
-    "tcpprobe": {"tcp_probe", "proc_tcpprobe"},
+    "tcpprobe": {"tcp_probe", "proc_tcpprobe", "tcp_probe_plus"},
     "ss": {"ss"},
     "pcap": {"pcap"},
     "pcapng": {"pcapng"},
@@ -32,8 +32,8 @@ ODD = {
 }
 
 
-#: Files that are refused: a list of frames for a test of another program, and a module's format of its own.
-NOT_READ = {"picoquic__qlog_frames_test_ref.txt", "tcp_probe_plus__tcp-stat.log", "tcp_probe_plus__tcp-stat-short.log"}
+#: A file that is refused: a list of frames for a test of another program.
+NOT_READ = {"picoquic__qlog_frames_test_ref.txt"}
 
 
 def claims(head: bytes) -> set[str]:
@@ -60,7 +60,7 @@ def test_no_parser_claims_what_is_another_s(shared):
 @pytest.mark.parametrize(
     ("folder", "names"),
     [
-        ("tcpprobe", {"tcp_probe", "proc_tcpprobe"}),
+        ("tcpprobe", {"tcp_probe", "proc_tcpprobe", "tcp_probe_plus"}),
         ("ss", {"ss"}),
         ("iperf3", {"iperf3"}),
         ("flent", {"flent"}),

@@ -38,6 +38,7 @@ FORMATS = (
     "pcapng",
     "tcp_probe",
     "proc_tcpprobe",
+    "tcp_probe_plus",
     "ss",
     "tc_qdisc",
     "iperf3",
