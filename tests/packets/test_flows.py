@@ -81,7 +81,17 @@ def test_the_window_is_scaled_only_where_both_agreed():
 
 def test_a_scale_above_14_is_14():
     options = b"\x03\x03\x20\x01"
-    assert raw(*handshake(options, options)).packets["window_bytes"].to_list()[-1] == 501 << 14
+    found = raw(*handshake(options, options))
+    assert found.packets["window_bytes"].to_list()[-1] == 501 << 14
+    assert found.codes == ["window_scale_above_14"]
+
+
+def test_a_clock_that_jumps_is_told():
+    records = b"".join(
+        struct.pack("<IIII", START + late, 0, len(packet), len(packet)) + packet
+        for late, packet in zip((0, 1, 90_000), handshake(), strict=True)
+    )
+    assert read_capture(pcap_header(link=101) + records).codes == ["time_jump"]
 
 
 def test_ecn_is_what_was_negotiated():

@@ -38,9 +38,10 @@ from tracetool.kernels.tcp_options import MAX_EDGES, read_options
 
 DONE, GROUP, GROW_FLOWS, GROW_CONVERSATIONS, GROW_LAYERS = range(5)
 #: Notes beside those of `tracetool.kernels.layers`.
-BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, LONG_SCALE = range(9, 15)
-NOTES = 15
+BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, TIME_JUMP, LONG_SCALE = range(9, 16)
+NOTES = 16
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
+_DAY_NS = 86_400 * 1_000_000_000  # a longer gap is hardly idleness
 _SMALLEST_MSS = 48  # Linux' TCP_MIN_SND_MSS
 
 
@@ -85,7 +86,7 @@ def open_flow(head: Any, flags: int, time: int, stream: int, flows: Any, sides: 
 
 
 @bare_kernel
-def note_syn(flow: Any, mine: Any, peer: Any, direction: int, flags: int, time: int, options: Any) -> None:
+def note_syn(flow: Any, mine: Any, peer: Any, flags: int, time: int, options: Any) -> None:
     """Take from a SYN what holds for the whole connection."""
     ace = (flags >> 6) & 7
     if flags & _ACK:
@@ -159,6 +160,8 @@ def decode(
             state.last_time = time
         elif time < state.last_time:
             note(notes, TIME_BACKWARDS, number, time)
+        elif time - state.last_time > _DAY_NS:
+            note(notes, TIME_JUMP, number, time)
         state.last_time = time
         start = frame.offset
         end = start + frame.captured
@@ -264,7 +267,9 @@ def decode(
             mine.edge = 0
         packet.seq = unwrap(seq, mine.base, mine.edge)
         if flags & _SYN:
-            note_syn(flow, mine, peer, direction, flags, time, option)
+            note_syn(flow, mine, peer, flags, time, option)
+            if option.long_shift:
+                note(notes, LONG_SCALE, number, time)
             if payload:
                 flow.marks |= FAST_OPEN
             has |= HAS_WINDOW

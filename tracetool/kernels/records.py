@@ -46,16 +46,17 @@ OPTIONS = np.dtype(
     [
         ("mss", "i8"), ("shift", "i8"), ("sack_permitted", "i8"), ("timestamps", "i8"), ("tsval", "i8"), ("tsecr", "i8"),
         ("edges", "i8"), ("mptcp", "i8"), ("fast_open", "i8"), ("cut", "i8"),
+        ("long_shift", "i8"),  # a window scale above 14
     ]
 )  # fmt: skip
 
 #: One TCP or UDP packet: a row of `packets`. `has` tells which of the nullable ones are known.
 PACKET = np.dtype(
     [
-        ("frame", "i8"), ("time", "i8"), ("seq", "i8"), ("ack", "i8"), ("window", "i8"),
+        ("frame", "i8"), ("time", "i8"), ("seq", "i8"), ("ack", "i8"),
         ("flow", "i4"), ("sack", "i4"),  # of its first SACK edge in the pool
         ("payload", "u4"), ("ip_bytes", "u4"), ("frame_bytes", "u4"), ("captured_bytes", "u4"), ("segments", "i4"),
-        ("tsval", "u4"), ("tsecr", "u4"),
+        ("window", "u4"), ("tsval", "u4"), ("tsecr", "u4"),
         ("flags", "u2"), ("window_raw", "u2"), ("ip_id", "u2"),
         ("ttl", "u1"), ("tos", "u1"), ("edges", "u1"), ("direction", "u1"), ("has", "u1"), ("protocol", "u1"),
     ]

@@ -33,6 +33,7 @@ def read_options(buffer: Any, at: int, end: int, options: Any, edges: Any) -> No
     options.mptcp = 0
     options.fast_open = 0
     options.cut = 0
+    options.long_shift = 0
     if end - at == 12 and be32(buffer, at) == 0x0101080A:  # time stamps alone, as most segments have them
         options.timestamps = 1
         options.tsval = be32(buffer, at + 4)
@@ -65,6 +66,7 @@ def read_options(buffer: Any, at: int, end: int, options: Any, edges: Any) -> No
             options.mss = be16(buffer, at + 2)
         elif kind == 3 and length == 3:
             options.shift = min(u8(buffer, at + 2), 14)  # RFC 7323, 2.3
+            options.long_shift = u8(buffer, at + 2) > 14
         elif kind == 4 and length == 2:
             options.sack_permitted = 1
         elif kind == 30:

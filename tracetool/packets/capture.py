@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FRAMES = 1 << 14  # frames that are listed before they are decoded
 SAMPLE = 256  # frames whose checksums are looked at
-JUMP_NS = 86_400 * 1_000_000_000  # a gap of a day: hardly idleness
 
 
 @dataclass
@@ -60,8 +59,6 @@ class Capture:
         self._decoder = Decoder(self.log.input)
         self._resolutions: set[int] = set()
         self._checksums = {"good": 0, "partial": 0, "bad": 0}
-        self._jumps = 0
-        self._jump: tuple[int, int] | None = None  # frame and time of the first
 
     def declare(self, link: int, snaplen: int, resolution_ns: int) -> None:
         """Note an interface."""
@@ -78,21 +75,14 @@ class Capture:
 
     def decode(self, buffer: NDArray[np.uint8], count: int) -> Iterator[tuple[str, pa.Table]]:
         """Decode the first ``count`` of `frames`."""
-        if count:
+        if count and self.count < SAMPLE:
             self._look(buffer, count)
         for table in self._decoder.feed(buffer, self.frames, count):
             yield "packets", table
 
     def _look(self, buffer: NDArray[np.uint8], count: int) -> None:
-        """Note jumps of the clock, and judge the checksums of the first frames."""
-        seen = self.count
-        last = int(self._decoder.state["last_time"]) if self._decoder.state["started"] else int(self.frames["time"][0])
-        jumps = np.flatnonzero(np.diff(self.frames["time"][:count], prepend=last) > JUMP_NS)
-        if len(jumps) and self._jump is None:
-            first = int(jumps[0])
-            self._jump = seen + first + 1, int(self.frames["time"][first])
-        self._jumps += len(jumps)
-        for frame in self.frames[: max(0, min(SAMPLE - seen, count))]:
+        """Judge the checksums of the first frames."""
+        for frame in self.frames[: max(0, min(SAMPLE - self.count, count))]:
             start = int(frame["offset"])
             whole = buffer[start : start + int(frame["captured"])].tobytes()
             if verdict := tcp_checksum(whole, int(frame["link"])):
@@ -108,14 +98,6 @@ class Capture:
         if len(self.links) > 1:
             names = ", ".join(map(link_types.name, self.links))
             self.log.add("mixed_link_types", f"interfaces have different link types: {names}", severity="info")
-        if self._jump is not None:
-            self.log.add(
-                "time_jump",
-                f"{self._jumps} frames come more than a day after the one before: was the clock set?",
-                count=self._jumps,
-                frame=self._jump[0],
-                time=self._jump[1],
-            )
         looked = sum(self._checksums.values())
         if partial := self._checksums["partial"]:
             self.log.add(

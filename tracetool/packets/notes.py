@@ -23,6 +23,7 @@ _TEXTS: dict[int, tuple[str, Severity, str]] = {
     decode.FIRST_FRAGMENT: ("ip_first_fragment", "info", "first fragments of IP packets: only their own payload is counted"),
     decode.SUPER_FRAME: ("super_frame", "info", "frames hold more than one segment: recorded with segmentation or receive offload on"),
     decode.TIME_BACKWARDS: ("time_backwards", "warning", "frames are earlier than the one before them"),
+    decode.TIME_JUMP: ("time_jump", "warning", "frames come more than a day after the one before: was the clock set?"),
     decode.LONG_SCALE: ("window_scale_above_14", "warning", "window scales above 14 are read as 14 (RFC 7323)"),
 }  # fmt: skip
 
