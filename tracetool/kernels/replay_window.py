@@ -124,6 +124,8 @@ from tracetool.kernels.window_columns import (
     SSTHRESH,
     SSTHRESH_GUESSED,
     START,
+    TOLERANCE,
+    UNKNOWN_START,
     USAGE_SEQ,
 )
 
@@ -138,6 +140,8 @@ OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED
 OUT_WIDTH = 14
 #: A sender that is not paced answers an ACK within this time, unless its application has nothing to send.
 AT_ONCE_NS = 1_000_000
+#: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
+MOST_PER_MISS = 16
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
@@ -344,7 +348,8 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
             w[FIT_JUDGED] += 1
             if w[SLACK] > 0 and h[CC] != BBR:
                 w[FIT_LOWERED] += 1
-                w[FIT_DEFICIT] += w[SLACK]
+                if not w[UNKNOWN_START]:
+                    w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
                 if e[STATE_AFTER] == OPEN:
                     w[CWND] = max(w[CWND] - w[SLACK], 1)
     w[SLACK] = INFINITE
@@ -370,7 +375,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         w[ROUND_AT_ONCE] += 1
     w[ROUND_TOP] = max(w[ROUND_TOP], e[PIPE_SENT])
     blocked = 0 <= e[ROOM] < h[MSS]
-    w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT], 0))
+    w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0))
     took = e[LAST_SEND] - e[FIRST_SEND]
     if e[SENT_NEW] > 2:
         w[FIT_BURSTS] += 1
@@ -380,7 +385,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
     if h[CC] == BBR:
         burst = sent - BURST_SEGMENTS - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
-            w[FIT_DEFICIT] += burst
+            w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
             w[FIT_LOWERED] += 1
 
 
@@ -398,11 +403,12 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
                 cubic_idle(w, e[IDLE], e[LAST_SEND])
     judge(w, h, e, sent)
     if sent > 0:
-        if e[PIPE_SENT] > w[CWND]:
-            correction = e[PIPE_SENT] - w[CWND]
-            w[FIT_RAISED] += 1
-            w[FIT_SURPLUS] += correction
-            w[CWND] = e[PIPE_SENT]
+        if e[PIPE_SENT] - h[TOLERANCE] > w[CWND]:
+            correction = e[PIPE_SENT] - h[TOLERANCE] - w[CWND]
+            if not w[UNKNOWN_START]:
+                w[FIT_RAISED] += 1
+                w[FIT_SURPLUS] += min(correction, MOST_PER_MISS)
+            w[CWND] += correction
             if h[CC] == BBR and w[BBR_MODE] == PROBE_BW and correction <= 2 and w[BBR_CYCLE] != 0:
                 start_probe_bw(w, e[LAST_SEND], 0)  # only the probing phase has two segments more
         if state == CWR_STATE or state == RECOVERY:
@@ -467,6 +473,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
     w[SSTHRESH] = INFINITE
     if h[START] != AT_BEGINNING:
         w[CWND] = 1
+        w[UNKNOWN_START] = 1
     if h[START] == PAST_SLOW_START:
         w[SSTHRESH] = 1
         w[SSTHRESH_GUESSED] = 1
@@ -480,7 +487,6 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
-    resuming = h[START] == PAST_SLOW_START and h[CC] == CUBIC
     begun = 0
     for r in range(rows):
         e = events[r]
@@ -490,9 +496,10 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             w[CWND] = e[PIPE_BEFORE]
         if write:
             note_before(w, out[r])
-        if resuming and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known
-            resuming = False
-            cubic_resume(w, h[PLATEAU], e[TIME])
+        if w[UNKNOWN_START] and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known
+            w[UNKNOWN_START] = 0
+            if h[START] == PAST_SLOW_START and h[CC] == CUBIC:
+                cubic_resume(w, h[PLATEAU], e[TIME])
         found = w[FOUND]
         react(w, h, e)
         if write:

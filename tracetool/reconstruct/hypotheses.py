@@ -85,7 +85,9 @@ class Choice:
     confidence: float | None
 
 
-def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, limit: int = NO_LIMIT) -> Fit:
+def fit(
+    events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, tolerance: int = 0, limit: int = NO_LIMIT
+) -> Fit:
     """Replay the window of one hypothesis and measure its misfit.
 
     Parameters
@@ -96,6 +98,8 @@ def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, 
         Bytes.
     initial_window : int
         Segments.
+    tolerance : int
+        Segments by which the flight may be wrong: it matters to BBR, whose window is bounded by its smallest RTT.
     limit : int
         Give up, without a window, where more segments than this are missed.
 
@@ -106,9 +110,11 @@ def fit(events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, 
     """
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     out = np.zeros((len(events) if limit == NO_LIMIT else 0, rw.OUT_WIDTH), np.int64)
-    rw.replay_window(events, hypothesis.numbers(mss, initial_window), w, out, limit)
+    rw.replay_window(events, hypothesis.numbers(mss, initial_window, tolerance if hypothesis.algorithm == wc.BBR else 0), w, out, limit)
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
+    if not hypothesis.paced and w[wc.FIT_SPREAD] > MOSTLY * w[wc.FIT_BURSTS]:
+        segments += float(w[wc.FIT_SPREAD])  # it would have sent these at once
     if segments > limit:
         groups = sends(events)
     misfit = segments / max(groups, 1) + (LOOSENESS if hypothesis.algorithm == wc.BBR else 0.0)
@@ -122,7 +128,9 @@ def sends(events: Ints) -> int:
     return int(((events[:, rc.SENT_NEW] > 0) | (events[:, rc.SENT_AGAIN] > 0)).sum())
 
 
-def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10) -> Choice:
+def choose(
+    events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10, tolerance: int = 0
+) -> Choice:
     """Try the hypotheses on the events of a flow and take the one that explains the sends best.
 
     Those that are clearly worse than the best so far are given up on the way; rare ones are tried only where the usual
@@ -138,13 +146,15 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
         Whether the capture shows how the connection began.
     initial_window : int
         Segments.
+    tolerance : int
+        Segments by which the flight may be wrong, where it was not seen at the sender.
 
     Returns
     -------
     Choice
     """
     groups = sends(events)
-    tolerance = AS_GOOD + 1 / max(groups, 1)
+    near = AS_GOOD + 1 / max(groups, 1)
     fits: list[Fit] = []
     for rare in (False, True):
         least = min((f.misfit for f in fits), default=np.inf)
@@ -152,22 +162,22 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
             break
         for hypothesis in hypotheses(begun=begun):
             if hypothesis.rare == rare:
-                enough = GIVE_UP * (min((f.misfit for f in fits), default=np.inf) + tolerance)
+                enough = GIVE_UP * (min((f.misfit for f in fits), default=np.inf) + near)
                 most = int(min(enough, 1e6) * groups) if fits else 1 << 40
-                fits.append(fit(events, hypothesis, mss, initial_window, limit=most))
+                fits.append(fit(events, hypothesis, mss, initial_window, tolerance=tolerance, limit=most))
     least = min(f.misfit for f in fits)
-    best = next(f for f in fits if f.misfit <= least + tolerance)
+    best = next(f for f in fits if f.misfit <= least + near)
     if best.hypothesis.algorithm != wc.BBR and best.judged < SELDOM_JUDGED:
         # the window hardly showed: pacing is what is left to see
-        paced = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < UNEXPLAINED]
+        paced = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < 2 * UNEXPLAINED]
         best = min(paced, key=lambda f: f.misfit, default=best)
-    same = [f for f in fits if f is not best and f.misfit <= best.misfit + tolerance]
-    whole = [fit(events, f.hypothesis, mss, initial_window) for f in (best, *same)]
+    same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
+    whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]
     best, equals = whole[0], tuple(whole)
     if groups < TOO_FEW:
         return Choice(best, equals, None, None)
-    if best.misfit > UNEXPLAINED:
+    if best.misfit - (LOOSENESS if best.hypothesis.algorithm == wc.BBR else 0) > UNEXPLAINED:
         return Choice(best, equals, "unknown", 0.0)
     other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)
-    confidence = 1 - (best.misfit + tolerance) / (other + tolerance)
+    confidence = 1 - (best.misfit + near) / (other + near)
     return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3))

@@ -39,6 +39,11 @@ MARGIN = 0.02
 SHARP = 0.05
 #: Bounds further apart than this part of the window say nothing: then only the lower one is kept.
 WIDEST = 0.5
+#: How far a departure that was not seen may be wrong.
+BLUR_NS = 1_000_000
+ALMOST_ALL = 0.999
+#: Guesses of a threshold that differ by less than this factor agree.
+AGREE = 1.1
 TIMESTAMP_OPTION_BYTES = 12
 
 
@@ -109,10 +114,11 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
     >>> infer(packets, facts).cc  # doctest: +SKIP
     'cubic'
     """
-    if facts.vantage in {"receiver", "middle"}:
+    elsewhere = facts.vantage in {"receiver", "middle"}
+    if elsewhere:
         packets = project(packets)
     mss = segment_bytes(packets, facts)
-    sack = facts.sack_permitted is not False
+    sack = len(packets.sack_edges) > 0 if facts.sack_permitted is None else facts.sack_permitted
     again = np.zeros(len(packets), np.int8)
     again_segments = np.zeros(len(packets), np.int32)
     events = replay(
@@ -133,7 +139,10 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
         again,
         again_segments,
     )
-    choice = choose(events, mss, begun=facts.syn_seen)
+    if facts.window_scale is None:
+        _guess_room(packets, events)
+    choice = choose(events, mss, begun=facts.syn_seen, tolerance=_blur(events) if elsewhere else 0)
+    _guess_threshold(choice)
     return Inferred(
         samples=_samples(events, choice, mss),
         recoveries=recoveries(events, choice.best.window),
@@ -142,6 +151,44 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
         cc=choice.cc,
         cc_confidence=choice.confidence,
     )
+
+
+def _blur(events: Ints) -> int:
+    """Segments that are delivered while a projected departure may be wrong: a tick of the usual timestamp clock."""
+    if len(events) < 2:
+        return 1
+    delivered = int(events[-1, rc.DELIVERED_BEFORE] - events[0, rc.DELIVERED_BEFORE])
+    elapsed = max(int(events[-1, rc.TIME] - events[0, rc.TIME]), 1)
+    return 1 + delivered * BLUR_NS // elapsed
+
+
+def _guess_room(packets: FlowPackets, events: Ints) -> None:
+    """Without the window scale: the smallest that allows the flight there was, and the room it leaves."""
+    raw = packets.window_raw[events[:, rc.PACKET]]
+    usable = (events[:, rc.KIND] == rc.ON_ACK) & (raw > 0)
+    if not usable.any() or (packets.window[~packets.outbound] >= 0).any():
+        return
+    flight = events[:, rc.NXT] - events[:, rc.UNA]
+    needed = np.quantile(flight[usable] / raw[usable], ALMOST_ALL)
+    scale = int(np.clip(np.ceil(np.log2(max(needed, 1.0))), 0, 14))
+    events[:, rc.ROOM] = np.where(usable, (raw << scale) - flight, -1)
+
+
+def _guess_threshold(choice: Choice) -> None:
+    """Fill in the threshold from before the capture: that of the first reduction seen, as losses tend to recur."""
+    window = choice.best.window
+    guessed = window[:, rw.OUT_GUESSED] != 0
+    if not guessed.any():
+        return
+    known = np.flatnonzero(~guessed)
+    cwnd = int(window[guessed, rw.OUT_CWND][-1])
+    thresholds = [int(fit.window[guessed, rw.OUT_SSTHRESH][-1]) for fit in choice.equals]
+    if choice.best.hypothesis.algorithm == wc.CUBIC and max(thresholds) <= min(thresholds) * AGREE:
+        return  # where on its curve CUBIC was is clear, and so is the maximum it came from
+    if len(known):
+        window[guessed, rw.OUT_SSTHRESH] = min(int(window[known[0], rw.OUT_SSTHRESH]), cwnd)
+    elif choice.best.hypothesis.algorithm != wc.CUBIC:
+        window[guessed, rw.OUT_SSTHRESH] = max(2, cwnd * 3 // 4)
 
 
 def _limits(events: Ints, window: Ints, mss: int, *, paced: bool) -> Ints:

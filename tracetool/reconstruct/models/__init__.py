@@ -51,14 +51,15 @@ class Hypothesis:
     plateau: float = 1.0
     rare: bool = False
 
-    def numbers(self, mss: int, initial_window: int) -> npt.NDArray[np.int64]:
-        """Numbers that the window kernel takes."""
+    def numbers(self, mss: int, initial_window: int, tolerance: int = 0) -> npt.NDArray[np.int64]:
+        """Numbers that the window kernel takes; `tolerance` is by how many segments the flight may be wrong."""
         h = np.zeros(wc.HYPOTHESIS_WIDTH, np.int64)
         h[wc.CC] = self.algorithm
         h[wc.HYSTART] = self.hystart
         h[wc.HYSTART_ERA] = self.era
         h[wc.PACED] = self.paced
         h[wc.MSS] = mss
+        h[wc.TOLERANCE] = tolerance
         h[wc.START] = self.start
         h[wc.PLATEAU] = round(self.plateau * 1024)
         h[wc.INITIAL_WINDOW] = initial_window
