@@ -124,12 +124,16 @@ def test_what_is_not_told_is_null(read, facts, column, value):
     assert read(text(report(interval(stream(**facts))))).row()[column] == value
 
 
-def test_windows_that_are_no_multiple_of_the_mss_are_told(read):
-    result = read(text(report(interval(stream(snd_cwnd=14481)))))
-    assert result.row()["cwnd_segments"] == 10
-    assert "inexact_window" in result.codes
+def test_windows_that_are_no_multiple_of_the_mss_fit_the_path_s_mtu_or_are_left_out(read):
+    fits = read(text(report(interval(stream(snd_cwnd=654830, pmtu=65535)))))
+    assert (fits.row()["cwnd_segments"], fits.row()["mss_bytes"]) == (10, 65483)
+    assert "inexact_window" not in fits.codes
+    unknown = read(text(report(interval(stream(snd_cwnd=14481, pmtu=1500)))))
+    assert (unknown.row()["cwnd_segments"], unknown.row()["mss_bytes"]) == (None, None)
+    assert "inexact_window" in unknown.codes
     elsewhere = report(interval(stream(snd_cwnd=14481)))
     elsewhere["start"]["system_info"] = "FreeBSD host 14.0"  # windows are bytes there
+    assert read(text(elsewhere)).row()["cwnd_segments"] == 10
     assert "inexact_window" not in read(text(elsewhere)).codes
 
 

@@ -358,6 +358,7 @@ def test_two_lines_run_together_lose_the_first_only(read):
         ("# tracer: nop\n#\n# nop latency trace v1.1.5 on 6.18\n# latency: 0 us, #4/4, CPU#0\n", "latency-format"),
         ("# tracer: nop\n   relay-32567     0b..1.  123us : tcp_probe: family=AF_INET " + payload() + "\n", "latency-format"),
         ("# tracer: nop\n32567 1 1837280255799 type: 2273\n", "raw"),
+        ("# tracer: nop\n00002f95 00000001 18ecd13f56c68d6f type: 2271\n", "hex"),
         ("# tracer: nop\n" + ftrace(body="saddr=<INVALID-SIZE> daddr=<INVALID-SIZE> sport=0x14b3 (5299) snd_cwnd=0xa"), "fields"),
         ("tcp_probe: " + payload() + "\n", "context-info"),
         ("  26352.200000             3  " + payload() + " sock_cookie=bf\n", "perf script"),

@@ -43,6 +43,7 @@ _COLUMNS = (
 #: Parts of the report that are kept as metadata.
 _TOLD = ("test_start", "sum_sent", "sum_received", "sum", "sum_sent_bidir_reverse", "sum_received_bidir_reverse",
          "cpu_utilization_percent")  # fmt: skip
+_HEADERS = (40, 52, 60, 72)  # IPv4 or IPv6 with TCP, without and with timestamps
 _HELD_ROWS = 4 * PIECE_ROWS  # samples that wait for the end, which names the congestion control
 
 
@@ -236,27 +237,37 @@ class _Report:
             side.retransmits[socket] = side.retransmits.get(socket, 0) + resent
         if cwnd is None and rtt is None:
             return
+        segments, mss = self._segments(cwnd, number(stream.get("pmtu")), side)
         self.samples.rows.append(
             (
                 flow.number,
                 direction,
                 time,
-                self._segments(cwnd, side),
+                segments,
                 rtt or None,
                 number(stream.get("rttvar"), 1000),
-                side.mss,
+                mss,
                 number(stream.get("snd_wnd")),
                 side.retransmits.get(socket),
                 None,
             )
         )
 
-    def _segments(self, cwnd: int | None, side: _Side) -> int | None:
-        if not cwnd or not side.mss:
-            return None
-        if cwnd % side.mss and side.linux:
-            self.inexact = True
-        return round(cwnd / side.mss)
+    def _segments(self, cwnd: int | None, pmtu: int | None, side: _Side) -> tuple[int | None, int | None]:
+        """Window in segments, and the MSS.
+
+        On Linux the window is a whole number of segments. Where it is none of the MSS that iperf3 tells, the path's
+        MTU less the headers may fit; where nothing fits, both are unknown. Elsewhere windows are counted in bytes.
+        """
+        if not cwnd:
+            return None, side.mss
+        if side.mss and (not side.linux or cwnd % side.mss == 0):
+            return round(cwnd / side.mss), side.mss
+        fitting = [pmtu - size for size in _HEADERS if pmtu and pmtu > 2 * size and cwnd % (pmtu - size) == 0]
+        if side.linux and len(fitting) == 1:
+            return cwnd // fitting[0], fitting[0]
+        self.inexact = True
+        return None, None
 
     def _end(self, end: dict[str, Any], side: _Side) -> None:
         if side is self.local:
@@ -281,7 +292,7 @@ class _Report:
             message = "times are known to a second: iperf3 tells the start in whole seconds, and data begins later"
             self.log.add("coarse_start", message, severity="info")
         if self.inexact:
-            message = "windows are no whole number of the MSS that iperf3 tells, which must have changed: rounded"
+            message = "windows that are no whole number of the MSS that iperf3 tells, or tell none, are left out"
             self.log.add("inexact_window", message)
         if not len(self.book) and "run_failed" not in {row["code"] for row in self.log.rows}:
             self.log.add("no_records", "no connection in the report")

@@ -85,7 +85,7 @@ _LAYOUTS = (
         r"<INVALID-SIZE>|tcp_probe:\s.*\bsport=0x|tcp_probe:\s.*\bsaddr=(?:ARRAY|[0-9a-f]{2}[ :,])",
         "raw fields do not show the addresses; turn the trace option fields (or -R of trace-cmd) off",
     ),
-    (r"^\s*\d+ \d+ \d+ type: \d+", "lines are in the raw layout; turn the trace option raw off"),
+    (r"^\s*[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ type: \d+", "lines are raw; turn the trace options raw and hex off"),
     (r"^tcp_probe:\s", "lines have no time; turn the trace option context-info on"),
     (
         r"^\s*\d+\.\d+\s+\d+\s+(?:family=\S+ )?src=\S+ dest=",
