@@ -19,8 +19,9 @@ MSS = 1448
 CHUNK = 1 << 24
 FLOW = np.dtype(
     [
-        ("number", "i8"), ("left", "i8"), ("stage", "i8"), ("isn", "i8"), ("peer_isn", "i8"), ("nxt", "i8"), ("lost", "i8"),
-        ("high", "i8"), ("duplicates", "i8"), ("unacked", "i8"), ("ip_id", "i8"), ("peer_ip_id", "i8"), ("again", "i8"),
+        ("number", "i8"), ("left", "i8"), ("stage", "i8"), ("isn", "i8"), ("peer_isn", "i8"), ("nxt", "i8"),
+        ("lost", "i8"), ("high", "i8"), ("duplicates", "i8"), ("unacked", "i8"), ("ip_id", "i8"),
+        ("peer_ip_id", "i8"),
     ]
 )  # fmt: skip
 
@@ -127,7 +128,7 @@ def _open(flow, number, quota, random):
     flow.stage = 0
     flow.isn = _random(random) & 0xFFFFFFFF
     flow.peer_isn = _random(random) & 0xFFFFFFFF
-    flow.nxt, flow.lost, flow.high, flow.duplicates, flow.unacked, flow.again = 1, 0, 1, 0, 0, 0
+    flow.nxt, flow.lost, flow.high, flow.duplicates, flow.unacked = 1, 0, 1, 0, 0
     flow.ip_id, flow.peer_ip_id = _random(random) & 0xFFFF, 0
     if number == 0:
         flow.isn = 0xFFFF0000  # this one wraps soon

@@ -106,10 +106,10 @@ class TableFile:
 
 
 def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - heavy
+    import pyarrow.parquet as pq
 
-    names = [f"{field.name}.list.element" if _is_list(field) else field.name for field in physical]
-    words = [field.name for field in physical if _is_word(field)]
+    names = [f"{column.name}.list.element" if _is_list(column) else column.name for column in physical]
+    words = [column.name for column in physical if _is_word(column)]
     if table == "packets":
         encoding = {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
         compression = {name: "zstd" if name.split(".")[0] in _DENSE else "lz4" for name in names}
@@ -122,7 +122,7 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
     logical = base64.b64encode(tables.schema(table).serialize().to_pybytes())
     return pq.ParquetWriter(
         path,
-        physical.with_metadata({**(physical.metadata or {}), b"ARROW:schema": logical}),
+        physical.with_metadata({**tables.schema(table).metadata, b"ARROW:schema": logical}),
         compression=compression,
         use_dictionary=dictionary,
         column_encoding=encoding,
@@ -131,55 +131,44 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
     )
 
 
-def _is_word(field: pa.Field) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
+def _is_word(column: pa.Field) -> bool:
+    import pyarrow as pa
 
-    return bool(pa.types.is_dictionary(field.type) or pa.types.is_string(field.type))
+    return bool(pa.types.is_dictionary(column.type) or pa.types.is_string(column.type))
 
 
-def _is_list(field: pa.Field) -> bool:
-    import pyarrow as pa  # noqa: PLC0415
+def _is_list(column: pa.Field) -> bool:
+    import pyarrow as pa
 
-    return bool(pa.types.is_list(field.type))
+    return bool(pa.types.is_list(column.type))
 
 
 def _fits(table: str, rows: Any) -> bool:
     """Whether rows have the table's columns and types, words as dictionaries allowed: nothing to convert."""
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
-    wanted = tables.schema(table)
-    if not isinstance(rows, pa.Table) or rows.column_names != wanted.names:
+    schema = tables.schema(table)
+    if not isinstance(rows, pa.Table) or rows.column_names != schema.names:
         return False
-    for field in wanted:
-        column = rows.column(field.name)
-        same = column.type == field.type or (
-            pa.types.is_dictionary(column.type) and column.type.value_type == field.type
-        )
-        if not same or (not field.nullable and column.null_count):
+    for wanted, column in zip(schema, rows.columns, strict=True):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if kind != wanted.type or (not wanted.nullable and column.null_count):
             return False
     return True
 
 
 def _physical(table: str, rows: pa.Table) -> pa.Schema:
     """Schema of the file: the table's, with dictionaries where the first rows have them."""
-    wanted = tables.schema(table)
-    return wanted.empty_table().schema if rows.schema.types == wanted.types else _with_types(wanted, rows)
+    import pyarrow as pa
 
-
-def _with_types(wanted: pa.Schema, rows: pa.Table) -> pa.Schema:
-    import pyarrow as pa  # noqa: PLC0415
-
-    fields = [field.with_type(rows.schema.field(field.name).type) for field in wanted]
-    return pa.schema(fields, wanted.metadata)
+    schema = tables.schema(table)
+    return pa.schema([wanted.with_type(kind) for wanted, kind in zip(schema, rows.schema.types, strict=True)])
 
 
 def _as_physical(rows: pa.Table, physical: pa.Schema) -> pa.Table:
     """Rows with the types of the file."""
-    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow as pa
 
-    columns = []
-    for field, column in zip(physical, rows.columns, strict=True):
-        if column.type != field.type:
-            column = column.cast(field.type)
-        columns.append(column)
+    pairs = zip(physical, rows.columns, strict=True)
+    columns = [column if column.type == wanted.type else column.cast(wanted.type) for wanted, column in pairs]
     return pa.Table.from_arrays(columns, schema=physical)

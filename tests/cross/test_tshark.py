@@ -21,9 +21,9 @@ from typing import Any
 
 import polars as pl
 import pytest
+
 from tests.fuzz import frames as made
 from tests.fuzz.captures import START, pcap_header
-
 from tracetool.dataset import Dataset
 from tracetool.ingest import ingest_each
 
@@ -78,7 +78,9 @@ def differences(path: Path, folder: Path) -> Counter[str]:
     dataset = Dataset.open(folder / "out")
     assert result.input is not None
     streams = dict(dataset.read("flows").select("flow", "stream").iter_rows())
-    packets = {row["frame"]: row for row in dataset.read("packets").with_columns(pl.col("time").to_physical()).to_dicts()}
+    packets = {
+        row["frame"]: row for row in dataset.read("packets").with_columns(pl.col("time").to_physical()).to_dicts()
+    }
     found: Counter[str] = Counter()
     for number, row in theirs.items():
         quoted = row["icmp.type"] or row["icmpv6.type"]  # it has a stream in tshark, but is no packet of the flow
@@ -147,7 +149,8 @@ def random_connections(seed: int, pairs: int = 150) -> bytes:
             ends = (made.A, made.B) if up else (made.B, made.A)
             packets.append(made.ip4(made.tcp(seq, ack, flags, payload, ports=ports), ends=ends))
     records = (
-        struct.pack("<IIII", START + number, 0, len(packet), len(packet)) + packet for number, packet in enumerate(packets)
+        struct.pack("<IIII", START + number, 0, len(packet), len(packet)) + packet
+        for number, packet in enumerate(packets)
     )
     return pcap_header(link=101) + b"".join(records)
 

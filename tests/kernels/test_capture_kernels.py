@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.fuzz import frames as made
 from tests.fuzz.captures import START, pcap, pcap_header
 from tests.naive import capture as naive
 from tests.packets.conftest import read_capture
-
 from tracetool.kernels import gather, pcap_frames, records, sequences, tcp_options
 
 COLUMNS = ("frame", "time", "flow", "direction", "seq", "ack", "payload_bytes", "tsval", "sack")
@@ -43,7 +43,16 @@ def test_unwrap(value, base, near):
 
 def option_bytes() -> st.SearchStrategy[bytes]:
     known = st.sampled_from(
-        [made.MSS, made.SACK_PERMITTED, made.SCALE, made.TIMES, made.sack(1, 2), made.sack(5, 6, 7, 8), b"\x1e\x04ab", b"\x22\x02"]
+        [
+            made.MSS,
+            made.SACK_PERMITTED,
+            made.SCALE,
+            made.TIMES,
+            made.sack(1, 2),
+            made.sack(5, 6, 7, 8),
+            b"\x1e\x04ab",
+            b"\x22\x02",
+        ]
     )
     return st.lists(known | st.binary(max_size=6), max_size=5).map(b"".join).map(lambda data: data[:40])
 
@@ -99,7 +108,6 @@ def test_packets(seed):
     content = random_segments(seed)
     found = read_capture(content).packets.select("time", *[c for c in COLUMNS if c != "time"])
     rows = [
-        {**row, "time": time}
-        for row, time in zip(found.to_dicts(), found["time"].to_physical().to_list(), strict=True)
+        {**row, "time": time} for row, time in zip(found.to_dicts(), found["time"].to_physical().to_list(), strict=True)
     ]
     assert rows == [{key: row[key] for key in rows[0]} for row in naive.packets(naive.walk_pcap(content), link=101)]

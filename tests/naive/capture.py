@@ -91,7 +91,7 @@ def packets(records: list[tuple[int, int, bytes]], link: int = 1) -> list[dict[s
     rows = []
     current: dict[frozenset, int] = {}
     flows: list[dict[str, Any]] = []
-    for number, (time, original, frame) in enumerate(records, 1):
+    for number, (time, _, frame) in enumerate(records, 1):
         parts = segment(frame, link)
         if parts is None:
             continue

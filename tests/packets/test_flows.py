@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import polars as pl
+
 from tests.fuzz import frames as made
 from tests.fuzz.captures import START, pcap, pcap_header
 from tests.packets.conftest import read_capture
@@ -110,7 +111,9 @@ def test_ecn_is_what_was_negotiated():
 
 def test_sequence_numbers_run_on_through_the_wrap():
     isn = 0xFFFFFF00
-    segments = [up(isn, 0, made.SYN)] + [up((isn + 1 + 100 * k) & 0xFFFFFFFF, 1, made.ACK, b"d" * 100) for k in range(6)]
+    segments = [up(isn, 0, made.SYN)] + [
+        up((isn + 1 + 100 * k) & 0xFFFFFFFF, 1, made.ACK, b"d" * 100) for k in range(6)
+    ]
     answers = [down(1, (isn + 101 + 100 * k) & 0xFFFFFFFF, made.ACK) for k in range(6)]
     found = raw(*segments, *answers)
     up_rows = found.packets.filter(pl.col("direction") == "a2b")
@@ -178,18 +181,20 @@ def test_fast_open_and_mptcp_are_noted():
 def test_udp_rows():
     found = read_capture(pcap([made.FRAMES["udp"][1]]))
     row = found.packets.row(0, named=True)
-    assert (row["protocol"], row["payload_bytes"], row["seq"], row["flags"], row["window_bytes"]) == ("udp", 7, None, None, None)
+    assert (row["protocol"], row["payload_bytes"], row["seq"], row["flags"], row["window_bytes"]) == (
+        "udp",
+        7,
+        None,
+        None,
+        None,
+    )
     assert found.flow()["handshake"] is None
 
 
 def test_cost_and_tables_with_many_flows():
     """Tables grow while flows come in, and every flow keeps its packets."""
-    frames = [
-        made.ip4(made.tcp(seq, 0, made.SYN, ports=(port, 443))) for seq in (7, 8) for port in range(1, 5001)
-    ]
-    records = b"".join(
-        struct.pack("<IIII", START, 0, len(frame), len(frame)) + frame for frame in frames
-    )
+    frames = [made.ip4(made.tcp(seq, 0, made.SYN, ports=(port, 443))) for seq in (7, 8) for port in range(1, 5001)]
+    records = b"".join(struct.pack("<IIII", START, 0, len(frame), len(frame)) + frame for frame in frames)
     found = read_capture(pcap_header(link=101) + records)
     assert found.flows.height == 10_000  # the second SYN of each has another number
     assert found.packets["flow"].to_list() == list(range(10_000))

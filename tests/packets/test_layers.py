@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.fuzz import frames as made
 from tests.fuzz.captures import pcap
 from tests.packets.conftest import read_capture

@@ -8,10 +8,10 @@ import struct
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tests.fuzz import frames as made
 from tests.fuzz.captures import START, pcap, pcap_header, record
 from tests.packets.conftest import read_capture
-
 from tracetool.parsers import pcap as parser
 
 FRAMES = made.connection()
@@ -54,7 +54,14 @@ def test_an_empty_capture_has_no_packets():
 
 @pytest.mark.parametrize(
     "head",
-    [b"", WHOLE[:23], b"\n\r\r\n" + b"\0" * 30, pcap_header(magic=0xA12B3C4D), pcap_header(version=(3, 0)), b"ESTAB 0 0"],
+    [
+        b"",
+        WHOLE[:23],
+        b"\n\r\r\n" + b"\0" * 30,
+        pcap_header(magic=0xA12B3C4D),
+        pcap_header(version=(3, 0)),
+        b"ESTAB 0 0",
+    ],
 )
 def test_only_pcap_is_pcap(head):
     assert not parser.sniff(head)

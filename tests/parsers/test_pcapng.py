@@ -7,10 +7,10 @@ import struct
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tests.fuzz import captures as made
 from tests.fuzz import frames
 from tests.packets.conftest import read_capture
-
 from tracetool.parsers import pcapng as parser
 
 FRAMES = frames.connection()
@@ -25,7 +25,9 @@ def whole(order: str = "<") -> bytes:
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_packets_and_times(order):
     found = read_capture(whole(order))
-    assert found.packets["time"].to_physical().to_list() == [made.START * SECOND + k * 10**6 for k in range(len(FRAMES))]
+    assert found.packets["time"].to_physical().to_list() == [
+        made.START * SECOND + k * 10**6 for k in range(len(FRAMES))
+    ]
     assert found.packets["frame"].to_list() == list(range(1, len(FRAMES) + 1))
     assert found.inputs["format"].item() == "pcapng"
     assert found.flow()["handshake"] == "full"

@@ -17,13 +17,13 @@ _SYN, _ACK = 2, 16
 
 
 @bare_kernel
-def is_reuse(flags: int, seq: int, known: bool, base: int) -> bool:  # noqa: FBT001 - a kernel
+def is_reuse(flags: int, seq: int, known: bool, base: int) -> bool:
     """Whether a segment opens another connection between the same ends."""
     return (flags & (_SYN | _ACK)) == _SYN and known and seq != base
 
 
 @bare_kernel
-def converse(head: Any, flags: int, seq: int, ack: int, quoted: bool, rows: Any, slots: Any, state: Any) -> int:  # noqa: FBT001
+def converse(head: Any, flags: int, seq: int, ack: int, quoted: bool, rows: Any, slots: Any, state: Any) -> int:
     """Return the stream of a packet; a new one if it starts one. There is room for one more row."""
     slot, row, direction = find(rows, slots, head, 0, state.seed)
     tcp = head.protocol == 6

@@ -56,7 +56,9 @@ def note(notes: Any, code: int, frame: int, time: int) -> None:
 
 
 @bare_kernel
-def open_flow(head: Any, flags: int, time: int, stream: int, flows: Any, sides: Any, layers: Any, layer_rows: Any, state: Any) -> int:
+def open_flow(
+    head: Any, flags: int, time: int, stream: int, flows: Any, sides: Any, layers: Any, layer_rows: Any, state: Any
+) -> int:
     """Add a flow for a packet whose sender is side a, unless it answers a SYN. There is room for it."""
     row = state.flows
     state.flows += 1
@@ -288,8 +290,11 @@ def decode(
             if not flags & _RST:
                 peer.edge = max(peer.edge, packet.ack)
             if (
-                direction == 0 and not flags & (_SYN | _RST) and flow.marks & SYN_ACK
-                and not flow.marks & HANDSHAKE and packet.ack >= 1
+                direction == 0
+                and not flags & (_SYN | _RST)
+                and flow.marks & SYN_ACK
+                and not flow.marks & HANDSHAKE
+                and packet.ack >= 1
             ):
                 flow.marks |= HANDSHAKE
                 if flow.marks & SYN and not flow.marks & SYN_AGAIN:  # else it is not known which SYN was answered

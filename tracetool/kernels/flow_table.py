@@ -51,13 +51,21 @@ def find(rows: Any, slots: Any, head: Any, encapsulation: int, seed: int) -> tup
         it = rows[row]
         if it.protocol == protocol and it.version == head.version and it.encapsulation == encapsulation:
             if (
-                it.a1 == src1 and it.b1 == dst1 and it.port_a == src_port and it.port_b == dst_port
-                and it.a0 == src0 and it.b0 == dst0
+                it.a1 == src1
+                and it.b1 == dst1
+                and it.port_a == src_port
+                and it.port_b == dst_port
+                and it.a0 == src0
+                and it.b0 == dst0
             ):
                 return slot, row, 0
             if (
-                it.b1 == src1 and it.a1 == dst1 and it.port_b == src_port and it.port_a == dst_port
-                and it.b0 == src0 and it.a0 == dst0
+                it.b1 == src1
+                and it.a1 == dst1
+                and it.port_b == src_port
+                and it.port_a == dst_port
+                and it.b0 == src0
+                and it.a0 == dst0
             ):
                 return slot, row, 1
         slot = (slot + 1) & mask
@@ -72,9 +80,7 @@ def rehash(rows: Any, count: int, old: Any, slots: Any, seed: int) -> None:
         if row < 0 or row >= count:
             continue
         it = rows[row]
-        slot = hash_ends(
-            it.a0, it.a1, it.port_a, it.b0, it.b1, it.port_b, seed + it.encapsulation + it.protocol
-        ) & mask
+        slot = hash_ends(it.a0, it.a1, it.port_a, it.b0, it.b1, it.port_b, seed + it.encapsulation + it.protocol) & mask
         while slots[slot] >= 0:
             slot = (slot + 1) & mask
         slots[slot] = row

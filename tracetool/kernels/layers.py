@@ -25,8 +25,8 @@ FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT, Q
 
 # What stands at the current place.
 (
-    _ETHER, _TYPE, _IP, _IP4, _IP6, _LLC, _PPP, _MPLS, _LOOP, _SLL, _SLL2, _WIFI, _RADIOTAP, _PPI, _NFLOG, _GRE, _PROTO, _UDP,
-    _PPP_HDLC, _FDDI, _RING, _PPPOE, _CHDLC,
+    _ETHER, _TYPE, _IP, _IP4, _IP6, _LLC, _PPP, _MPLS, _LOOP, _SLL, _SLL2, _WIFI, _RADIOTAP, _PPI, _NFLOG, _GRE,
+    _PROTO, _UDP, _PPP_HDLC, _FDDI, _RING, _PPPOE, _CHDLC,
 ) = range(23)  # fmt: skip
 
 
@@ -109,7 +109,9 @@ def copy_head(source: Any, target: Any) -> None:
     target.protocol, target.version, target.at, target.end = source.protocol, source.version, source.at, source.end
     target.ip_bytes, target.ip_id, target.ttl, target.tos = source.ip_bytes, source.ip_id, source.ttl, source.tos
     target.first_fragment, target.encapsulation, target.layers = (
-        source.first_fragment, source.encapsulation, source.layers
+        source.first_fragment,
+        source.encapsulation,
+        source.layers,
     )
 
 
@@ -122,7 +124,10 @@ def plain_tcp(buffer: Any, at: int, wire: int, head: Any) -> bool:
     ip = at + 14
     total = be16(buffer, ip + 2)
     if (
-        be32(buffer, at + 12) >> 8 != 0x080045 or u8(buffer, ip + 9) != 6 or total < 40 or ip + total > wire
+        be32(buffer, at + 12) >> 8 != 0x080045
+        or u8(buffer, ip + 9) != 6
+        or total < 40
+        or ip + total > wire
         or be16(buffer, ip + 6) & 0x3FFF
     ):
         return False

@@ -6,17 +6,14 @@ They compile to one machine load (and a byte swap), without the tests for negati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-def _loader(bits: int, *, swap: bool) -> Callable[[Any, int], int]:
+def _loader(bits: int, *, swap: bool) -> Any:
     def load(_typing: Any, array: Any, index: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -28,7 +25,7 @@ def _loader(bits: int, *, swap: bool) -> Callable[[Any, int], int]:
 
         return types.int64(array, types.int64), codegen
 
-    return intrinsic(load)  # type: ignore[no-any-return]
+    return intrinsic(load)
 
 
 u8 = _loader(8, swap=False)

@@ -10,7 +10,12 @@ from typing import Any
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be32, le32
 
-MORE, FULL, BAD, FOUND = 0, 1, 2, 3  # needs more bytes; needs more room for frames; a length that cannot be; resynchronised
+MORE, FULL, BAD, FOUND = (
+    0,
+    1,
+    2,
+    3,
+)  # needs more bytes; needs more room for frames; a length that cannot be; resynchronised
 NORMAL, MAYBE_SWAPPED, SWAPPED = 0, 1, 2  # order of the two lengths: files before version 2.4
 RUN = 3  # records in a row that make a place plausible
 PLAUSIBLE_BYTES = 262_144  # libpcap's MAXIMUM_SNAPLEN
@@ -18,14 +23,14 @@ _DAY = 86_400
 
 
 @bare_kernel
-def load32(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
+def load32(buffer: Any, at: int, big_endian: bool) -> int:
     """Load 32 bits in the file's byte order."""
     return be32(buffer, at) if big_endian else le32(buffer, at)
 
 
 @bare_kernel
 def walk(
-    buffer: Any, at: int, used: int, big_endian: bool, header: int, lengths: int, tick: int, limit: int, link: int,  # noqa: FBT001
+    buffer: Any, at: int, used: int, big_endian: bool, header: int, lengths: int, tick: int, limit: int, link: int,
     frames: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
     """List the frames in ``buffer[at:used]``.
@@ -82,7 +87,7 @@ def walk(
 
 @bare_kernel
 def resynchronise(
-    buffer: Any, at: int, used: int, final: bool, big_endian: bool, header: int, lengths: int, tick: int, seconds: int  # noqa: FBT001
+    buffer: Any, at: int, used: int, final: bool, big_endian: bool, header: int, lengths: int, tick: int, seconds: int
 ) -> tuple[int, int]:
     """Find the next place where records follow one another.
 
@@ -117,7 +122,10 @@ def resynchronise(
                 captured, original = original, captured
             time = load32(buffer, place, big_endian)
             if (
-                captured > PLAUSIBLE_BYTES or captured == 0 or captured > original or original > 4 * PLAUSIBLE_BYTES
+                captured > PLAUSIBLE_BYTES
+                or captured == 0
+                or captured > original
+                or original > 4 * PLAUSIBLE_BYTES
                 or load32(buffer, place + 4, big_endian) * tick >= 1_000_000_000
                 or (near >= 0 and abs(time - near) > _DAY)
             ):

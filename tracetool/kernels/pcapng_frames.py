@@ -18,18 +18,19 @@ PLAUSIBLE_BYTES = 1 << 20  # the longest block that is believed in while searchi
 MULTIPLY, DIVIDE, BINARY = 0, 1, 2  # how time stamps become nanoseconds
 RUN = 3  # blocks in a row that make a place plausible
 _DROP_COUNT = 4  # option of enhanced packet blocks
-NO_INTERFACE, NO_TIME, BAD_PACKET = range(3)  # what was odd
-NOTES = 3
+NO_INTERFACE, NO_TIME, BAD_PACKET, BAD_TIME = range(4)  # what was odd
+NOTES = 4
+LAST = (1 << 63) - 1  # nanoseconds: in the year 2262
 
 
 @bare_kernel
-def load16(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
+def load16(buffer: Any, at: int, big_endian: bool) -> int:
     """Load 16 bits in the section's byte order."""
     return be16(buffer, at) if big_endian else le16(buffer, at)
 
 
 @bare_kernel
-def load32(buffer: Any, at: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
+def load32(buffer: Any, at: int, big_endian: bool) -> int:
     """Load 32 bits in the section's byte order."""
     return be32(buffer, at) if big_endian else le32(buffer, at)
 
@@ -44,23 +45,33 @@ def nanoseconds(stamp: int, mode: int, factor: int) -> int:
         In units of the interface.
     mode, factor
         MULTIPLY or DIVIDE by the factor, or BINARY: units of 2 to the power of -factor seconds.
+
+    Returns
+    -------
+    int
+        -1 where it is after `LAST`.
     """
     if mode == MULTIPLY:
-        return stamp * factor
-    if mode == DIVIDE:
-        return stamp // factor
+        return stamp * factor if 0 <= stamp <= LAST // factor else -1
+    if mode == DIVIDE:  # an unsigned number, by an even one
+        return ((stamp >> 1) & LAST) // (factor >> 1)
     if factor >= 63:
         return 0
     part = stamp & ((1 << factor) - 1)
+    whole = stamp >> factor
+    if factor:
+        whole &= LAST >> (factor - 1)
     bits = factor
     if bits > 33:  # so that the product stays below 2^63
         part >>= bits - 33
         bits = 33
-    return (stamp >> factor) * 1_000_000_000 + ((part * 1_000_000_000) >> bits)
+    if whole < 0 or whole >= LAST // 1_000_000_000:
+        return -1
+    return whole * 1_000_000_000 + ((part * 1_000_000_000) >> bits)
 
 
 @bare_kernel
-def drop_count(buffer: Any, at: int, end: int, big_endian: bool) -> int:  # noqa: FBT001 - a kernel
+def drop_count(buffer: Any, at: int, end: int, big_endian: bool) -> int:
     """Packets dropped before this one, by the options of an enhanced packet block."""
     while at + 4 <= end:
         code, length = load16(buffer, at, big_endian), load16(buffer, at + 2, big_endian)
@@ -75,7 +86,7 @@ def drop_count(buffer: Any, at: int, end: int, big_endian: bool) -> int:  # noqa
 
 @bare_kernel
 def walk(
-    buffer: Any, at: int, used: int, big_endian: bool, interfaces: Any, count: int, last_time: int, frames: Any,  # noqa: FBT001
+    buffer: Any, at: int, used: int, big_endian: bool, interfaces: Any, count: int, last_time: int, frames: Any,
     notes: Any, drops: Any,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """List the frames in ``buffer[at:used]``, up to a block that is not for this loop.
@@ -159,7 +170,11 @@ def walk(
             else:
                 interface = interfaces[number]
                 if stamped:
-                    last_time = interface.offset_ns + nanoseconds((high << 32) | low, interface.mode, interface.factor)
+                    time = nanoseconds((high << 32) | low, interface.mode, interface.factor)
+                    if time < 0 or time > LAST - max(interface.offset_ns, 0) or time + interface.offset_ns < 0:
+                        notes[BAD_TIME] += 1
+                    else:
+                        last_time = time + interface.offset_ns
                 else:
                     notes[NO_TIME] += 1
                 frame = frames[listed]
@@ -184,7 +199,7 @@ def known(kind: int) -> bool:
 
 
 @bare_kernel
-def resynchronise(buffer: Any, at: int, used: int, final: bool, big_endian: bool) -> tuple[int, int]:  # noqa: FBT001
+def resynchronise(buffer: Any, at: int, used: int, final: bool, big_endian: bool) -> tuple[int, int]:
     """Find the next place where blocks of known kinds follow one another, each with its length at both ends.
 
     A section header that says its byte order is believed at once.

@@ -10,11 +10,11 @@ from numba.core import cgutils, config
 from numba.extending import intrinsic
 
 
-def _lowered(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - numba looks at the names
+def _lowered(_typing: Any, array: Any, index: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
         place = builder.bitcast(builder.gep(data, [args[1]]), byte)
         for line in (0, 64):
@@ -25,9 +25,9 @@ def _lowered(_typing: Any, array: Any, index: Any) -> Any:  # noqa: ARG001 - num
     return types.void(array, types.int64), codegen
 
 
-def prefetch(array: Any, index: int) -> None:
-    """Ask for ``array[index]`` (two cache lines); an index outside does no harm."""
+def _nothing(array: Any, index: int) -> None:
+    """Stand in where kernels are not compiled."""
 
 
-if not config.DISABLE_JIT:
-    prefetch = intrinsic(_lowered)
+#: ``prefetch(array, index)``: ask for a record (two cache lines); an index outside does no harm.
+prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_lowered)  # type: ignore[attr-defined]

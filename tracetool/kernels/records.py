@@ -38,13 +38,22 @@ HEAD = np.dtype(
 
 #: One layer around a flow: a tag or a tunnel. The ends of a tunnel are in the order of their addresses.
 LAYER = np.dtype(
-    [("kind", "i8"), ("value", "i8"), ("version", "i8"), ("low0", "i8"), ("low1", "i8"), ("high0", "i8"), ("high1", "i8")]
+    [
+        ("kind", "i8"),
+        ("value", "i8"),
+        ("version", "i8"),
+        ("low0", "i8"),
+        ("low1", "i8"),
+        ("high0", "i8"),
+        ("high1", "i8"),
+    ]
 )
 
 #: What TCP's options say.
 OPTIONS = np.dtype(
     [
-        ("mss", "i8"), ("shift", "i8"), ("sack_permitted", "i8"), ("timestamps", "i8"), ("tsval", "i8"), ("tsecr", "i8"),
+        ("mss", "i8"), ("shift", "i8"), ("sack_permitted", "i8"), ("timestamps", "i8"),
+        ("tsval", "i8"), ("tsecr", "i8"),
         ("edges", "i8"), ("mptcp", "i8"), ("fast_open", "i8"), ("cut", "i8"),
         ("long_shift", "i8"),  # a window scale above 14
     ]
@@ -99,9 +108,7 @@ SIDE = np.dtype(
 #: Marks of a side.
 BASE, SIDE_SYN, FIN, SACK_PERMITTED, SYN_TIMESTAMPS, FIN_RST = (1 << bit for bit in range(6))
 
-CONVERSATION = np.dtype(
-    [*_KEY, ("marks", "u2"), ("stream", "i4"), ("base_a", "i8"), ("base_b", "i8")], align=True
-)
+CONVERSATION = np.dtype([*_KEY, ("marks", "u2"), ("stream", "i4"), ("base_a", "i8"), ("base_b", "i8")], align=True)
 #: Marks of a conversation: whose initial sequence number is known.
 BASE_A, BASE_B = 1, 2
 
@@ -111,13 +118,12 @@ NOTE = np.dtype([("count", "i8"), ("frame", "i8"), ("time", "i8")])
 #: Counters that the decoder carries from block to block.
 STATE = np.dtype(
     [
-        ("frames", "i8"), ("packets", "i8"), ("edges", "i8"), ("flows", "i8"), ("conversations", "i8"), ("layers", "i8"),
+        ("frames", "i8"), ("packets", "i8"), ("edges", "i8"), ("flows", "i8"),
+        ("conversations", "i8"), ("layers", "i8"),
         ("tcp_streams", "i8"), ("udp_streams", "i8"), ("seed", "i8"), ("first_time", "i8"), ("last_time", "i8"),
         ("started", "i8"),
     ]
 )  # fmt: skip
 
 #: An interface of a pcapng section.
-INTERFACE = np.dtype(
-    [("link", "i8"), ("snaplen", "i8"), ("mode", "i8"), ("factor", "i8"), ("offset_ns", "i8")]
-)
+INTERFACE = np.dtype([("link", "i8"), ("snaplen", "i8"), ("mode", "i8"), ("factor", "i8"), ("offset_ns", "i8")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from queue import Queue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Blocks:
         self._base = 0  # offset in the stream of the buffer's first byte; negative at first
         self._thread = threading.Thread(target=self._read, name="read ahead", daemon=True)
 
-    def __enter__(self) -> Blocks:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -71,7 +71,7 @@ class Blocks:
     def _read(self) -> None:
         try:
             while (buffer := self._empty.get()) is not None:
-                view = memoryview(buffer)[self._reserve :]
+                view = buffer[self._reserve :].data
                 filled = 0
                 while filled < self._block and (count := self._stream.readinto(view[filled:])):
                     filled += count

@@ -85,7 +85,11 @@ class Columns:
         return pa.Table.from_arrays(arrays, names=tables.columns("packets"))
 
     def _column(
-        self, field: pa.Field, made: dict[str, NDArray[Any]], bitmaps: dict[int, tuple[pa.Buffer | None, int]], count: int
+        self,
+        field: pa.Field,
+        made: dict[str, NDArray[Any]],
+        bitmaps: dict[int, tuple[pa.Buffer | None, int]],
+        count: int,
     ) -> pa.Array:
         if field.name == "input":
             return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([self._name]))

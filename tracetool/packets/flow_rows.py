@@ -42,7 +42,8 @@ def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], 
     count = len(flows)
 
     def has(bit: int) -> NDArray[np.bool_]:
-        return (marks & bit) != 0
+        found: NDArray[np.bool_] = (marks & bit) != 0
+        return found
 
     def where(values: NDArray[Any], known: NDArray[np.bool_]) -> pa.Array:
         return pa.array(values, mask=~known)
@@ -69,27 +70,32 @@ def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], 
         "packets_b2a": b["packets"],
         "payload_bytes_a2b": a["payload"],
         "payload_bytes_b2a": b["payload"],
-        "handshake": where(
-            np.where(syns & has(mark.HANDSHAKE), "full", np.where(any_syn, "partial", "none")), tcp
-        ),
+        "handshake": where(np.where(syns & has(mark.HANDSHAKE), "full", np.where(any_syn, "partial", "none")), tcp),
         "close": where(np.where(fins & ~has(mark.RST), "fin", np.where(has(mark.RST), "rst", "open")), tcp),
         "mss_a_bytes": where(a["mss"], a["mss"] >= 0),
         "mss_b_bytes": where(b["mss"], b["mss"] >= 0),
-        "window_scale_a": _scale(a, b),
-        "window_scale_b": _scale(b, a),
+        "window_scale_a": _scale(a),
+        "window_scale_b": _scale(b),
         "sack_permitted": where(
             has(mark.SACKS) | (both & mark.SACK_PERMITTED != 0),
             tcp & (has(mark.SACKS) | (both & mark.SACK_PERMITTED != 0) | one(mark.SACK_PERMITTED)),
         ),
-        "timestamps": where(has(mark.TIMESTAMPS) | (both & mark.SYN_TIMESTAMPS != 0), tcp & _timestamps_known(flows, a, b)),
-        "ecn": where(has(mark.ECN_GRANTED), tcp & (syns | has(mark.ECN_GRANTED) | (has(mark.SYN) & ~has(mark.ECN_ASKED)))),
+        "timestamps": where(
+            has(mark.TIMESTAMPS) | (both & mark.SYN_TIMESTAMPS != 0), tcp & _timestamps_known(flows, a, b)
+        ),
+        "ecn": where(
+            has(mark.ECN_GRANTED), tcp & (syns | has(mark.ECN_GRANTED) | (has(mark.SYN) & ~has(mark.ECN_ASKED)))
+        ),
         "handshake_rtt_ns": where(flows["handshake_rtt"], flows["handshake_rtt"] >= 0),
         "isn_a": where(a["base"], known_base[0]),
         "isn_b": where(b["base"], known_base[1]),
         "mptcp": where(has(mark.MPTCP), tcp),
         "fast_open": where(has(mark.FAST_OPEN), tcp),
     }
-    arrays = {key: value if isinstance(value, pa.Array) else pa.array(np.ascontiguousarray(value)) for key, value in columns.items()}
+    arrays = {
+        key: value if isinstance(value, pa.Array) else pa.array(np.ascontiguousarray(value))
+        for key, value in columns.items()
+    }
     return tables.cast("flows", pa.table(arrays))
 
 
@@ -97,7 +103,9 @@ def _lacking(a: NDArray[Any], b: NDArray[Any]) -> Any:
     """Whether a side's SYN was seen without an option, which then is not in use."""
 
     def lacks(bit: int) -> NDArray[np.bool_]:
-        return np.logical_or.reduce([(side["marks"] & mark.SIDE_SYN != 0) & (side["marks"] & bit == 0) for side in (a, b)])
+        there, here = ((side["marks"] & mark.SIDE_SYN != 0) & (side["marks"] & bit == 0) for side in (a, b))
+        lacking: NDArray[np.bool_] = there | here
+        return lacking
 
     return lacks
 
@@ -113,7 +121,7 @@ def _timestamps_known(flows: NDArray[Any], a: NDArray[Any], b: NDArray[Any]) -> 
     return known
 
 
-def _scale(mine: NDArray[Any], peer: NDArray[Any]) -> pa.Array:
+def _scale(mine: NDArray[Any]) -> pa.Array:
     """Shift sent; 0 where the SYN came without the option, null where it was not seen."""
     seen = mine["marks"] & mark.SIDE_SYN != 0
     return pa.array(np.maximum(mine["shift"], 0).astype(np.uint8), mask=~seen)

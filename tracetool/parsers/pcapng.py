@@ -35,6 +35,11 @@ _IF_TSRESOL, _IF_TSOFFSET, _ISB_IFDROP, _ISB_OSDROP = 9, 14, 5, 7
 _NOTES: dict[int, tuple[str, Severity, str]] = {
     framing.NO_INTERFACE: ("unknown_interface", "error", "packets of an interface that is not described; left out"),
     framing.NO_TIME: ("no_timestamp", "warning", "packets without a time of their own: given that of the one before"),
+    framing.BAD_TIME: (
+        "time_out_of_range",
+        "warning",
+        "packets with a time before 1970 or after 2262: given that of the one before",
+    ),
     framing.BAD_PACKET: ("bad_packet_block", "error", "packet blocks shorter than what they should hold; left out"),
 }
 
