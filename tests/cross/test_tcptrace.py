@@ -1,4 +1,4 @@
-"""`flow_stats` against ``tcptrace -n -l -r -W``, field by field; what differs is in docs/agreement.md with the reason."""
+"""`flow_stats` against ``tcptrace -n -l -r -W``, field by field; docs/agreement.md says what differs, and why."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ HALF_DIGIT = {"ms": 0.051e6, "secs": 0.00051e9, "Bps": 8.0}
 
 def tcptrace(path):
     """``{(address, port, address, port): [{label: (value, unit)}, ...]}``, a to b first."""
-    done = subprocess.run(["tcptrace", "-n", "-l", "-r", "-W", str(path)], capture_output=True, text=True, errors="replace", check=False)
+    done = subprocess.run(
+        ["tcptrace", "-n", "-l", "-r", "-W", str(path)], capture_output=True, text=True, errors="replace", check=False
+    )
     found = {}
     for block in done.stdout.split("TCP connection ")[1:]:
         ends = re.search(r"host \S+:\s+(\S+):(\d+)\s+host \S+:\s+(\S+):(\d+)", block)

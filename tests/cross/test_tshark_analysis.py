@@ -1,4 +1,4 @@
-"""`events` against tshark's TCP analysis, frame by frame: docs/agreement.md says where they differ, and who is right."""
+"""`events` against tshark's TCP analysis, frame by frame; docs/agreement.md says where they differ, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from tracetool.reconstruct import reconstruct
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = Path(os.environ.get("TRACETOOL_SHARED", ROOT.parent / "shared"))
 SAMPLES = sorted((ROOT / "sample_traces").glob("*.pcap.gz"))
-CORPUS = [path for kind in ("pcap", "pcapng") for path in sorted((SHARED / "corpus" / kind).glob("*")) if path.is_file()]
+CORPUS = [
+    path for kind in ("pcap", "pcapng") for path in sorted((SHARED / "corpus" / kind).glob("*")) if path.is_file()
+]
 
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
@@ -116,7 +118,9 @@ def test_late_originals_are_told_from_retransmissions(tmp_path):
     trace = SHARED / "traces" / "cubic-reorder"
     if not trace.is_dir():
         pytest.skip("the shared traces are not there")
-    counter = next(line.split()[1] for line in (trace / "nstat.txt").read_text().splitlines() if line.startswith("TcpRetransSegs"))
+    counter = next(
+        line.split()[1] for line in (trace / "nstat.txt").read_text().splitlines() if line.startswith("TcpRetransSegs")
+    )
     dataset = reconstruct(ingest([trace / "receiver.pcap.gz"], tmp_path / "dataset"))
     assert dataset.read("flow_stats")["retransmitted_segments"].sum() == int(counter)
     assert dataset.read("events").filter(pl.col("kind") == "out_of_order").height > 50

@@ -13,6 +13,7 @@ STEP = 600_000_000_000
 
 def copies(packets):
     """Indices of frames that repeat one of the last millisecond."""
+
     def told(p):
         return p.ip_id > 0 and 16 * still[p.way] <= len(packets)
 
@@ -104,7 +105,9 @@ def acks(packets, side):
                 marks |= a.KEEP_ALIVE_ACK
             else:
                 marks |= a.DUPLICATE
-                count = 1 + max((found[q][1] for q in found if q in [packets.index(x) for x in since(acked, p)]), default=0)
+                count = 1 + max(
+                    (found[q][1] for q in found if q in [packets.index(x) for x in since(acked, p)]), default=0
+                )
                 marks |= a.THIRD if count == 3 else 0
         found[packets.index(p)] = (marks, count)
     return found

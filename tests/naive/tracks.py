@@ -7,13 +7,17 @@ more, so that a slip in the bookkeeping of either shows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
-from tracetool.kernels import track as k
+from tracetool.kernels import track as kernel
+from tracetool.kernels import track_reasons
 
+#: The constants of both.
+k = SimpleNamespace(**{**vars(track_reasons), **vars(kernel)})
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 MS = 1_000_000
-FIELDS = ("kind", "trigger", "evidence", "again", "again_segments", "missing_at", "missing", "rtt", "rtt_seq", "rtt_full",
-          "rtt_ticks")  # fmt: skip
+FIELDS = ("kind", "trigger", "evidence", "again", "again_segments", "missing_at", "missing", "rtt", "rtt_seq",
+          "rtt_full", "rtt_ticks")  # fmt: skip
 
 
 def later(a, b):
@@ -287,7 +291,9 @@ class Sender:
         lowest = None
         for at, s in enumerate(acked):
             if s["count"] == 0 and not s["sacked"]:
-                self.out.miss(s["packet"], self.p[s["packet"]].way == self.side, s["start"], min(p.ack, s["end"]) - s["start"])
+                self.out.miss(
+                    s["packet"], self.p[s["packet"]].way == self.side, s["start"], min(p.ack, s["end"]) - s["start"]
+                )
             elif s["count"] > 1 and at == 0:
                 lowest = s
                 mine = self.p[s["packet"]].tsval

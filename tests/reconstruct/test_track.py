@@ -1,4 +1,4 @@
-"""The tracking kernels do exactly what their slow twins do, on traffic with loss, reordering, probes and missed frames."""
+"""The tracking kernels do exactly what their slow twins do, on traffic with every oddity they must live through."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from tests.naive import track_marks, tracks
 from tests.reconstruct.traffic import ACK, MS, Packet, arrays, simulate
 from tracetool.kernels import track, track_acks, track_copies, track_vantage, track_window
+from tracetool.kernels import track_reasons as why
 from tracetool.kernels.track_segments import CAPACITY, FIELDS, append, cut, find, make_room
 
 VARIANTS = [
@@ -56,7 +57,9 @@ def compare(packets, *, behind=0, sack_ok=True):
             for at, value in getattr(twin.out, name).items():
                 expected[at] = value
         different = np.argwhere(column != expected)
-        assert not len(different), f"{name}: packet {different[0]}: {column[tuple(different[0])]} != {expected[tuple(different[0])]}"
+        assert not len(different), (
+            f"{name}: packet {different[0]}: {column[tuple(different[0])]} != {expected[tuple(different[0])]}"
+        )
     for side, twin in enumerate(twins):
         assert mine["totals"][0, side].tolist() == list(twin.total.values())
     return mine
@@ -78,9 +81,11 @@ def test_the_traffic_meets_every_kind_and_trigger():
             triggers |= set(out["trigger"].tolist())
             evidence |= set(out["evidence"].tolist())
     assert kinds == set(range(7))
-    assert triggers >= {track.FAST, track.RTO, track.TLP}
-    assert evidence >= {track.BY_SACK, track.BY_DUPLICATE_ACKS, track.BY_SILENCE, track.BY_DSACK, track.FILLS_HOLE_IP_ID,
-                        track.FILLS_HOLE_TSVAL, track.FILLS_HOLE_TIME}  # fmt: skip
+    assert triggers >= {why.FAST, why.RTO, why.TLP}
+    assert evidence >= {
+        why.BY_SACK, why.BY_DUPLICATE_ACKS, why.BY_SILENCE, why.BY_DSACK, why.FILLS_HOLE_IP_ID, why.FILLS_HOLE_TSVAL,
+        why.FILLS_HOLE_TIME,
+    }  # fmt: skip
 
 
 def test_a_full_list_forgets_its_oldest_segments_and_goes_on():
@@ -96,7 +101,9 @@ def test_a_full_list_forgets_its_oldest_segments_and_goes_on():
 def test_hostile_numbers_are_left_alone():
     rnd = np.random.default_rng(5)
     packets = [
-        Packet(int(t), int(w), int(s), int(a), int(p), 1, int(f), int(win), int(v), int(e), int(i), sorted(map(int, edges)))
+        Packet(
+            int(t), int(w), int(s), int(a), int(p), 1, int(f), int(win), int(v), int(e), int(i), sorted(map(int, edges))
+        )
         for t, w, s, a, p, f, win, v, e, i, *edges in zip(
             *(rnd.integers(0, high, 3000) for high in (2**62, 2, 2**40, 2**40, 65536, 512, 2**30, 2**32, 2**32, 65536)),
             *(rnd.integers(-(2**40), 2**40, 3000) for _ in range(8)),
@@ -114,10 +121,12 @@ def test_segments_are_cut_and_found():
     assert rows[:tail, :2].tolist() == [[100, 250], [250, 400], [400, 500]]
     assert [find(rows, 0, tail, seq) for seq in (0, 100, 249, 250, 499, 500)] == [0, 0, 0, 1, 2, 3]
     assert cut(rows, tail, 1, 400) == tail, "a number at the edge cuts nothing"
+    head = 0
     for number in range(60):
-        head, tail = make_room(rows, 0 if number == 0 else head, tail)
+        head, tail = make_room(rows, head, tail)
         tail = append(rows, tail, 500 + number, 501 + number, 9, 1, 5)
     assert rows[tail - 1, 1] == 560
+    assert 0 <= head < tail <= 64
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -173,13 +182,19 @@ def test_a_flow_is_not_disturbed_by_the_one_before():
     kind = np.zeros(size, np.uint8)
     names = ("time", "way", "seq", "ack", "payload", "segments", "flags", "window", "tsval", "tsecr", "ip_id", "copy",
              "sack_at", "sacks")  # fmt: skip
-    others = [np.zeros(size, np.uint8), np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.int64),
-              np.zeros((size, 2), np.int64), np.zeros((size, 2), np.int64), *(np.zeros(size, np.int64) for _ in range(2)),
-              np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros((2, 2, track.TOTALS), np.int64)]  # fmt: skip
+    room = [np.zeros(shape, np.int64) for shape in ((CAPACITY, FIELDS), (track.TICKS, 2), (track.RECENT, 4))]
+    wide = np.zeros((size, 2), np.int64)
+
+    def small():
+        return np.zeros(size, np.uint8)
+
+    def whole():
+        return np.zeros(size, np.int64)
+
     track.track(
         np.array([0, len(one), size]), *(both[name] for name in names), np.zeros(4, np.int64), np.ones(2, np.uint8),
-        np.zeros((CAPACITY, FIELDS), np.int64), np.zeros((track.TICKS, 2), np.int64), np.zeros((track.RECENT, 4), np.int64),
-        kind, *others,
+        *room, kind, small(), small(), whole(), whole(), wide, wide.copy(), whole(), whole(), small(), whole(),
+        np.zeros((2, 2, track.TOTALS), np.int64),
     )  # fmt: skip
     assert kind[len(one) :].tolist() == alone["kind"].tolist()
     assert ACK == 16

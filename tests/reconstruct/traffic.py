@@ -1,4 +1,4 @@
-"""Made-up traffic of one flow: a sender that loses, reorders and repeats packets, seen by a capture that misses some."""
+"""Made-up traffic of one flow: packets lost, reordered and sent again, seen by a capture that misses some."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def arrays(packets, **more):
     def column(name, kind=np.int64):
         return np.array([getattr(p, name) for p in packets], kind)
 
-    made = {name: column(name) for name in ("time", "seq", "ack", "payload", "segments", "flags", "window", "tsval", "tsecr", "ip_id")}
+    made = {
+        name: column(name)
+        for name in ("time", "seq", "ack", "payload", "segments", "flags", "window", "tsval", "tsecr", "ip_id")
+    }
     counts = [len(p.sack) for p in packets]
     return {
         **made,
@@ -52,7 +55,9 @@ def arrays(packets, **more):
     }
 
 
-def simulate(seed, *, count=120, sack=True, stamps=True, ids=True, reorder=0.05, loss=0.05, missed=0.03, super_frames=True):
+def simulate(
+    seed, *, count=120, sack=True, stamps=True, ids=True, reorder=0.05, loss=0.05, missed=0.03, super_frames=True
+):
     """Packets of one flow in order of capture. Not how TCP would do it: what a kernel must live through."""
     rnd = random.Random(seed)
     mss, rtt = 20, 20 * MS
@@ -86,7 +91,19 @@ def simulate(seed, *, count=120, sack=True, stamps=True, ids=True, reorder=0.05,
             sent.append((start, size))
         now += rnd.randrange(1000, 3 * MS)
         ident += 1
-        packet = Packet(now, 0, start, 1, size, -(-size // mss), ACK | PSH, 65536, stamp(now), stamp(now - rtt), ident % 65536 if ids else -1)
+        packet = Packet(
+            now,
+            0,
+            start,
+            1,
+            size,
+            -(-size // mss),
+            ACK | PSH,
+            65536,
+            stamp(now),
+            stamp(now - rtt),
+            ident % 65536 if ids else -1,
+        )
         delay = rnd.choice([3 * MS, 30 * MS]) if rnd.random() < reorder else 0
         put(packet, now + delay)
         if rnd.random() < loss:
@@ -102,7 +119,20 @@ def simulate(seed, *, count=120, sack=True, stamps=True, ids=True, reorder=0.05,
             blocks = edges(got, rcv, start) if sack else []
             if sack and not new and size:
                 blocks = [start, start + size, *blocks][:6]
-            ack = Packet(back, 1, 1, rcv, 0, 0, ACK, window, stamp(back), stamp(now if rcv > before else now - 5 * MS), 100 + ident, blocks)
+            ack = Packet(
+                back,
+                1,
+                1,
+                rcv,
+                0,
+                0,
+                ACK,
+                window,
+                stamp(back),
+                stamp(now if rcv > before else now - 5 * MS),
+                100 + ident,
+                blocks,
+            )
             put(ack, back)
             una = rcv
     if rnd.random() < 0.5:

@@ -11,6 +11,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.track_reasons import (
+    BY_DSACK,
+    BY_ECHO,
+    BY_EIFEL,
+    BY_SILENCE,
+    FAST,
+    FILLS_HOLE_TIME,
+    MS,
+    NO_EVIDENCE,
+    QUEUES,
+    TLP,
+    UNKNOWN,
+    WAS_ACKED,
+    WAS_SACKED,
+    is_late,
+    timeout,
+    why,
+)
 from tracetool.kernels.track_segments import (
     AGAIN,
     COUNT,
@@ -34,14 +52,6 @@ if TYPE_CHECKING:
 
 # What a packet with data (or SYN, FIN, or a probe) is.
 NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE = range(7)
-# What made the sender send again.
-NO_TRIGGER, FAST, RTO, TLP, UNKNOWN = range(5)
-# Why we say so; `reconstruct.events` has the words.
-(
-    NO_EVIDENCE, BY_HANDSHAKE, BY_SACK, BY_DUPLICATE_ACKS, IN_RECOVERY, BY_SILENCE, AFTER_TIMEOUT, BY_PROBE_TIME,
-    FILLS_HOLE_IP_ID, FILLS_HOLE_TSVAL, FILLS_HOLE_TIME, BY_DSACK, BY_EIFEL, BY_ECHO, WAS_SACKED, WAS_ACKED,
-    NO_REASON,
-) = range(17)  # fmt: skip
 # Totals of a direction; times in nanoseconds, squares in microseconds.
 (
     SAMPLES, FULL_SAMPLES, CUM_ACKED, AMBIGUOUS, POST_LOSS, TIMEOUTS, MOST_RETRANSMISSIONS, GAPS, GAP_MIN, GAP_MAX,
@@ -49,18 +59,12 @@ NO_TRIGGER, FAST, RTO, TLP, UNKNOWN = range(5)
 ) = range(15)  # fmt: skip
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-US, MS = 1_000, 1_000_000
-RTO_LEAST = 200 * MS  # Linux, TCP_RTO_MIN
-RTO_FIRST = 1000 * MS  # RFC 6298
+US = 1_000
 #: A longer round trip (five times the longest timer) is a step of the clock.
 CLOCK_STEP = 600_000 * MS
-#: Reordering on a path is a matter of less; Wireshark takes the same where it has no RTT.
-REORDERING = 3 * MS
-#: A capture may hold an ACK before the data it acknowledges, where two queues of one interface are read in turn.
-QUEUES = 1 * MS
 #: A window is smaller (RFC 7323), so a number further ahead is no gap.
 WINDOW = 1 << 30
-HALF = 1 << 31  # of the timestamps' 32 bits
+HALF, WORD = 1 << 31, 0xFFFFFFFF  # of the timestamps' 32 bits
 TICKS = 8192  # timestamps remembered
 RECENT = 512  # retransmissions remembered for a late DSACK
 
@@ -131,7 +135,6 @@ def _follow(
     min_rtt = 0
     backoff = 1
     timer = 0  # when the retransmission timer was started
-    heard = 0  # when the peer was last heard
     duplicates = 0
     sacked_to = -1  # highest byte SACKed
     recovery_to = loss_to = -1  # fast recovery, or loss recovery after a timeout, lasts until una is there
@@ -155,7 +158,7 @@ def _follow(
                     ids_up += 0 < ((ip_id[i] - last_id) & 0xFFFF) <= 256
                 last_id = ip_id[i]
             if tsval[i] >= 0:
-                if newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % TICKS, 0]) & 0xFFFFFFFF) < HALF:
+                if newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % TICKS, 0]) & WORD) < HALF:
                     ticks[newest % TICKS, 0] = tsval[i]
                     ticks[newest % TICKS, 1] = now
                     newest += 1
@@ -174,7 +177,7 @@ def _follow(
                     kind[i] = WINDOW_PROBE
                     probe_end = max(probe_end, end)
                     continue
-                if start == nxt - 1 and una >= nxt and nxt > 1:
+                if start == nxt - 1 and una >= nxt > 1:
                     kind[i] = KEEP_ALIVE
                     continue
             if end == start or start - nxt > WINDOW or nxt - start > WINDOW:
@@ -235,17 +238,13 @@ def _follow(
                 reason = NO_EVIDENCE
                 if holes > 0 and seen_before == 0:
                     # a hole is filled: late, or sent again?
-                    step = (ip_id[i] - ip_id[last_packet]) & 0xFFFF if ip_id[i] > 0 and ip_id[last_packet] > 0 else 0
-                    tick = (tsval[i] - tsval[last_packet]) & 0xFFFFFFFF if tsval[i] >= 0 and tsval[last_packet] >= 0 else 0
-                    if step != 0 and way[last_packet] == side and 4 * ids_up >= 3 * ids:
-                        reason = FILLS_HOLE_IP_ID
-                        late = step >= 0x8000
-                    elif tick != 0 and way[last_packet] == side:
-                        reason = FILLS_HOLE_TSVAL
-                        late = tick >= HALF
-                    else:
-                        reason = FILLS_HOLE_TIME
-                        late = now - hole_time < (max(min_rtt + behind, QUEUES) if min_rtt + behind > 0 else REORDERING)
+                    step = tick = 0
+                    if way[last_packet] == side:
+                        if ip_id[i] > 0 and ip_id[last_packet] > 0 and 4 * ids_up >= 3 * ids:
+                            step = (ip_id[i] - ip_id[last_packet]) & 0xFFFF
+                        if tsval[i] >= 0 and tsval[last_packet] >= 0:
+                            tick = (tsval[i] - tsval[last_packet]) & WORD
+                    late, reason = is_late(step, tick, now - hole_time, min_rtt + behind)
                     if late:
                         kind[i] = OUT_OF_ORDER
                         evidence[i] = reason
@@ -260,40 +259,28 @@ def _follow(
                     whole = max(segments[i], 1)
                     again_segments[i] = whole if old >= end - start else max(1, -(-whole * old // (end - start)))
                     kind[i] = RETRANSMISSION
-                    # -- why was it sent again?
                     quiet = now - timer - behind
-                    rto = RTO_FIRST if srtt == 0 else (srtt + behind + max(4 * rttvar, RTO_LEAST)) * backoff
-                    expired = at_head and 10 * quiet >= 9 * rto
-                    at_tail = below >= nxt
+                    expired = at_head and 10 * quiet >= 9 * timeout(srtt, rttvar, backoff, behind)
+                    trigger[i], evidence[i] = why(
+                        flags[i], una, nxt, below, at_head, sack_ok != 0, sacked_to, duplicates, recovery_to, loss_to,
+                        probed, quiet, expired, srtt + behind + 4 * rttvar,
+                    )  # fmt: skip
                     if flags[i] & SYN:
-                        trigger[i], evidence[i] = RTO, BY_HANDSHAKE
                         total[TIMEOUTS] += 1
-                    elif una < loss_to and not expired:
-                        trigger[i], evidence[i] = RTO, AFTER_TIMEOUT
-                    elif sacked_to > below and not expired:
-                        trigger[i], evidence[i] = FAST, BY_SACK
-                    elif una < recovery_to and not expired:
-                        trigger[i], evidence[i] = FAST, IN_RECOVERY
-                    elif duplicates > 0 and not expired:
-                        trigger[i], evidence[i] = FAST, BY_DUPLICATE_ACKS
-                    elif at_tail and sack_ok and not probed and una >= recovery_to and (not at_head or sacked_to <= una):
-                        trigger[i], evidence[i] = TLP, BY_PROBE_TIME
+                    elif trigger[i] == TLP:
                         probed = True
                         timer = now
-                    elif at_head and (expired or quiet >= srtt + behind + 4 * rttvar):
-                        trigger[i], evidence[i] = RTO, BY_SILENCE
+                    elif evidence[i] == BY_SILENCE:
                         total[TIMEOUTS] += 1
                         backoff = min(2 * backoff, 64)
                         loss_to, recovery_to, duplicates = nxt, -1, 0
-                    else:
-                        trigger[i], evidence[i] = UNKNOWN, NO_REASON
                     if trigger[i] == FAST and una >= recovery_to:
                         recovery_to = nxt
                     if reason != NO_EVIDENCE and trigger[i] == UNKNOWN:
                         evidence[i] = reason
                     if at_head:
                         timer = now
-                    if was_sacked or seen_before == end - start and start < floor and below <= floor:
+                    if was_sacked or (seen_before == end - start and start < floor and below <= floor):
                         kind[i] = SPURIOUS
                         evidence[i] = WAS_SACKED if was_sacked else WAS_ACKED
                     recent[sent_again % RECENT, 0] = start
@@ -309,7 +296,6 @@ def _follow(
                 nxt = end
             continue
         # -- a packet of the peer
-        heard = now
         if window[i] >= 0:
             same_window = peer_window == window[i]
             peer_window = window[i]
@@ -325,7 +311,7 @@ def _follow(
             continue
         # timestamps: the first packet that echoes a value closes what it opened
         if tsecr[i] > 0 and newest > oldest and edge > una:
-            while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & 0xFFFFFFFF) < HALF:
+            while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & WORD) < HALF:
                 oldest += 1
             if oldest < newest and ticks[oldest % TICKS, 0] == tsecr[i]:
                 if 0 <= now - ticks[oldest % TICKS, 1] < CLOCK_STEP:
@@ -369,7 +355,12 @@ def _follow(
                         lowest_at, latest_low = rows[head, START], rows[head, AGAIN]
                     packet = rows[head, PACKET]
                     if kind[packet] == RETRANSMISSION:
-                        if lowest and tsecr[i] > 0 and tsval[packet] >= 0 and ((tsecr[i] - tsval[packet]) & 0xFFFFFFFF) >= HALF:
+                        if (
+                            lowest
+                            and tsecr[i] > 0
+                            and tsval[packet] >= 0
+                            and ((tsecr[i] - tsval[packet]) & WORD) >= HALF
+                        ):
                             kind[packet] = SPURIOUS  # Eifel (RFC 3522)
                             evidence[packet] = BY_EIFEL
                 lowest = False
@@ -405,7 +396,9 @@ def _follow(
                 # be answered on its own
                 echo_end = now + 2 * (srtt + behind)
                 echoed, echoes = max(sent_again - RECENT, 0), sent_again
-                while echoed < echoes and (recent[echoed % RECENT, 0] <= lowest_at or recent[echoed % RECENT, 3] < latest_low):
+                while echoed < echoes and (
+                    recent[echoed % RECENT, 0] <= lowest_at or recent[echoed % RECENT, 3] < latest_low
+                ):
                     echoed += 1
             una = edge
             timer = now

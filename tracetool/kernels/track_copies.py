@@ -76,7 +76,9 @@ def find_copies(
                     sure += 1
                 if certain == weak:
                     continue
-                key = (seq[i] & WORD) * 40503 + (ack[i] & WORD) * 33829 + (ip_id[i] + 1) * 51749 + 2 * payload[i] + way[i]
+                key = (
+                    (seq[i] & WORD) * 40503 + (ack[i] & WORD) * 33829 + (ip_id[i] + 1) * 51749 + 2 * payload[i] + way[i]
+                )
                 place = (key ^ (key >> 17)) & (size - 1)
                 j = bucket[place]
                 length = 0

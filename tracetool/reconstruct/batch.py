@@ -158,4 +158,4 @@ def _ints(rows: pa.Table, name: str, unknown: int = -1) -> Ints:
         column = column.cast(pa.int64())
     if column.null_count:
         column = pc.fill_null(column.cast(pa.int64()), unknown)
-    return column.to_numpy().astype(np.int64)
+    return np.asarray(column.to_numpy(), np.int64)

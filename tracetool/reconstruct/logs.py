@@ -101,7 +101,7 @@ class _Sender:
 
     def _by_fall(self) -> list[dict[str, Any]]:
         falls = np.flatnonzero(self.cwnd[1:] < FALL * self.cwnd[:-1]) + 1
-        found = []
+        found: list[dict[str, Any]] = []
         for first in falls.tolist():
             if found and np.isfinite(self.srtt[first]) and self.time[first] - found[-1]["start"] < self.srtt[first]:
                 continue  # the same reduction, still under way
@@ -168,9 +168,7 @@ class _Sender:
             "evidence": evidence,
         }
 
-    def _cause(
-        self, first: int, at: int | None, kind: str, recoveries: list[dict[str, Any]]
-    ) -> tuple[str | None, str]:
+    def _cause(self, first: int, at: int | None, kind: str, recoveries: list[dict[str, Any]]) -> tuple[str | None, str]:
         if at is None:
             return "none", "ssthresh was not set" if kind == "start" else "cwnd stayed below ssthresh"
         slack = int(self.srtt[at]) if np.isfinite(self.srtt[at]) else 0

@@ -1,4 +1,4 @@
-"""Totals of each flow and direction of a batch, as rows of `flow_stats`: what tcptrace's long output tells, and more."""
+"""Totals of each flow and direction of a batch, as rows of `flow_stats`: what tcptrace tells, and more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from tracetool.kernels import track, track_acks, track_window
+from tracetool.kernels import track, track_acks, track_reasons, track_window
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], 
         _kernel_totals(batch, tracked)
         .join(_asked(flows, places), ["at", "way"])
         .join(own, ["at", "way"], how="left")
-        .with_columns(flow=pl.Series(batch.flows.astype(np.int32)).gather(pl.Series(np.repeat(np.arange(len(flows)), 2))))
+        .with_columns(flow=pl.Series(batch.flows.astype(np.int32)).gather(pl.col("at")))
         .sort("at", "way")
     )
     return _derived(rows)
@@ -61,10 +61,10 @@ def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], 
 
 def _packets(batch: Batch, tracked: Tracked) -> pl.DataFrame:
     edges = np.diff(batch.sack_at)
-    first = np.minimum(batch.sack_at[:-1], max(len(batch.sacks) - 2, 0))
-    left, right = (batch.sacks[first], batch.sacks[first + 1]) if len(batch.sacks) > 1 else (first, first)
-    second = np.minimum(first + 2, max(len(batch.sacks) - 2, 0))
-    inside = (edges >= 4) & (left >= batch.sacks[second]) & (right <= batch.sacks[second + 1]) if len(batch.sacks) > 1 else edges > 0
+    sacks = np.append(batch.sacks, np.zeros(4, np.int64))  # room to look past the end
+    first = batch.sack_at[:-1]
+    left, right = sacks[first], sacks[first + 1]
+    inside = (edges >= 4) & (left >= sacks[first + 2]) & (right <= sacks[first + 3])
     return pl.DataFrame(
         {
             "at": batch.flow,
@@ -124,9 +124,9 @@ def _counted() -> list[pl.Expr]:
         col("again_segments").filter(again).sum().alias("retransmitted_segments"),
         col("again").filter(again).sum().alias("retransmitted_bytes"),
         col("again_segments").filter(col("kind") == track.SPURIOUS).sum().alias("spurious_segments"),
-        again_for(track.FAST).alias("fast_retransmissions"),
-        again_for(track.RTO).alias("rto_retransmissions"),
-        again_for(track.TLP).alias("tail_loss_probes"),
+        again_for(track_reasons.FAST).alias("fast_retransmissions"),
+        again_for(track_reasons.RTO).alias("rto_retransmissions"),
+        again_for(track_reasons.TLP).alias("tail_loss_probes"),
         count(col("kind") == track.OUT_OF_ORDER).alias("out_of_order_packets"),
         count(col("kind") == track.WINDOW_PROBE).alias("window_probes"),
         payload.filter(col("kind") == track.WINDOW_PROBE).sum().alias("window_probe_bytes"),
@@ -195,12 +195,12 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags,
         tracked.skip.astype(np.uint8), window,
     )  # fmt: skip
-    window, totals = window.reshape(2 * flows, -1), tracked.totals.reshape(2 * flows, -1)
+    levels, totals = window.reshape(2 * flows, -1), tracked.totals.reshape(2 * flows, -1)
     time = batch.time[~tracked.copy]
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
     span = np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1])
-    sent = window[:, track_window.COUNT]
-    whole = window.astype(np.int64)
+    sent = levels[:, track_window.COUNT]
+    whole = levels.astype(np.int64)
     return pl.DataFrame(
         {
             "at": np.repeat(np.arange(flows), 2),
@@ -219,8 +219,8 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
             "gap_squares": totals[:, track.GAP_SQUARES],
             "max_owin_bytes": whole[:, track_window.MOST],
             "min_owin_bytes": whole[:, track_window.LEAST],
-            "mean_owin_bytes": window[:, track_window.SUM] / np.maximum(sent, 1),
-            "byte_time": window[:, track_window.BYTE_TIME],
+            "mean_owin_bytes": levels[:, track_window.SUM] / np.maximum(sent, 1),
+            "byte_time": levels[:, track_window.BYTE_TIME],
             "initial_window_bytes": whole[:, track_window.INITIAL_BYTES],
             "initial_window_packets": whole[:, track_window.INITIAL_PACKETS],
             "syn_at": whole[:, track_window.SYN_AT],
@@ -261,13 +261,16 @@ _ANY = frozenset(
         "max_segment_bytes", "min_segment_bytes", "mean_segment_bytes", "vantage",
     }
 )  # fmt: skip
-_HELPERS = ("at", "way", "tcp", "unique", "gaps", "gap_sum", "gap_squares", "byte_time", "syn_at", "fin_at", "missing_other",
-            "sack_permitted", "timestamps", "missing")  # fmt: skip
+_HELPERS = (
+    "at", "way", "tcp", "unique", "gaps", "gap_sum", "gap_squares", "byte_time", "syn_at", "fin_at", "missing_other",
+    "sack_permitted", "timestamps", "missing",
+)  # fmt: skip
 
 
 def _may_be_unknown(name: str) -> bool:
     """Whether a column is null, not 0, where a direction has no packets."""
-    measured = name.startswith(("max_", "min_", "rtt_", "retransmit_")) and not name.endswith(("_samples", "_retransmissions"))
+    counted = name.endswith(("_samples", "_retransmissions"))
+    measured = name.startswith(("max_", "min_", "rtt_", "retransmit_")) and not counted
     return measured or name.endswith("_ns") or name in {"window_scale", "mss_requested_bytes"}
 
 

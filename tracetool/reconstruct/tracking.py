@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,10 +101,10 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     track_vantage.find_echoes(
         batch.bounds, batch.time, batch.way, batch.flags, batch.tsval, batch.tsecr, skip, ticks, echo, handshake
     )
-    out = {
+    out: dict[str, Any] = {
         "kind": bytes_(), "trigger": bytes_(), "evidence": bytes_(), "again": ints(), "again_segments": ints(),
-        "missing_at": np.full((size, 2), -1), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1), "rtt_seq": ints(-1), "rtt_full": bytes_(),
-        "rtt_ticks": ints(-1), "totals": np.zeros((flows, 2, track.TOTALS), np.int64),
+        "missing_at": np.full((size, 2), -1), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1),
+        "rtt_seq": ints(-1), "rtt_full": bytes_(), "rtt_ticks": ints(-1), "totals": np.zeros((flows, 2, track.TOTALS), np.int64),
     }  # fmt: skip
     track.track(
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.segments, batch.flags,
@@ -124,5 +124,5 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
         duplicates=duplicates,
         echo=echo,
         handshake=handshake,
-        **{**out, "rtt_full": out["rtt_full"].astype(bool)},  # type: ignore[arg-type]
+        **{**out, "rtt_full": out["rtt_full"].astype(bool)},
     )
