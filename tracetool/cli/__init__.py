@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from tracetool import kernels
 from tracetool._version import __version__
 from tracetool.cli import (
     check,
@@ -80,8 +81,14 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
+def _announce_compiling() -> None:
+    print("tracetool: compiling, once for this version: the first run takes up to a minute longer", file=sys.stderr)
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
+        kernels.compiling.append(_announce_compiling)
     signal.signal(signal.SIGTERM, _terminate)
     try:
         app(prog_name="tracetool")

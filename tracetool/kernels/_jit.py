@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
-from numba.core import config
+from numba.core import config, event
 
+from tracetool import kernels
 from tracetool._version import __version__
 
 if TYPE_CHECKING:
@@ -45,11 +46,26 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-if not config.CACHE_DIR and _writable(cache_folder()):
-    config.CACHE_DIR = str(cache_folder())
-CACHED = bool(config.CACHE_DIR)
+_config = cast("Any", config)  # its attributes are made at run time
+if not _config.CACHE_DIR and _writable(cache_folder()):
+    _config.CACHE_DIR = str(cache_folder())
+CACHED = bool(_config.CACHE_DIR)
+
+
+class _Announcer(event.Listener):
+    """Tells whoever asked that a kernel is being compiled; what comes from the cache is not compiled."""
+
+    def on_start(self, _event: object) -> None:
+        while kernels.compiling:
+            kernels.compiling.pop()()
+
+    def on_end(self, _event: object) -> None:
+        pass
+
+
+cast("Any", event).register("numba:compile", _Announcer())
 
 
 def kernel(function: F) -> F:
     """Compile a function on its first call (numba, no Python objects, no GIL)."""
-    return numba.njit(cache=CACHED, nogil=True)(function)  # type: ignore[no-any-return]
+    return cast("F", numba.njit(cache=CACHED, nogil=True)(function))
