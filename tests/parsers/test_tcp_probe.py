@@ -90,6 +90,8 @@ LAYOUTS = {
         + " sock_cookie=10d1 skbaddr=0xffff88813a93c300 skaddr=0xffff8881031ee5c0\n",
         1_872_984_606_000,
     ),
+    "trace-cmd -l": ("hy:   iperf3-14309   0..s2.  5978.766125: tcp_probe:            " + payload() + "\n", 5_978_766_125_000),
+    "trace-cmd -l, no flags": ("   iperf3-14309   1.....  5978.766125: tcp_probe:  " + payload() + "\n", 5_978_766_125_000),
     "trace-cmd -t": ("           relay-32567 [000]  1872.984606123: tcp_probe: " + payload() + "\n", 1_872_984_606_123),
     "perf": (
         "           relay 32567 [001]  1848.883258:          tcp:tcp_probe: family=AF_INET " + payload() + " sock_cookie=112\n",
@@ -360,6 +362,7 @@ def test_two_lines_run_together_lose_the_first_only(read):
         ("# tracer: nop\n32567 1 1837280255799 type: 2273\n", "raw"),
         ("# tracer: nop\n00002f95 00000001 18ecd13f56c68d6f type: 2271\n", "hex"),
         ("# tracer: nop\n" + ftrace(body="saddr=<INVALID-SIZE> daddr=<INVALID-SIZE> sport=0x14b3 (5299) snd_cwnd=0xa"), "fields"),
+        ("cpus=2\n  iperf3-14309 [000]  5978.766125: tcp_probe:   saddr=\n daddr=\n sport=5998 dport=1 snd_cwnd=10\n", "trace-cmd"),
         ("tcp_probe: " + payload() + "\n", "context-info"),
         ("  26352.200000             3  " + payload() + " sock_cookie=bf\n", "perf script"),
     ],

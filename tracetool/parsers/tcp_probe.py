@@ -45,9 +45,11 @@ NAME = "tcp_probe"
 DESCRIPTION = "tcp_probe events (ftrace trace or trace_pipe, trace-cmd report, perf script)"
 
 REORDER_NS = 1_000_000  # per-CPU clocks disagree by less; a larger step back is left as it is
-#: ``[cpu] (tgid) flags time: period system:`` with what is before it left out: a command's name may hold anything.
+#: ``[cpu] (tgid) flags time: period system:``, or ``-pid cpuFLAGS time:`` (trace-cmd report -l). What is before it is
+#: left out: a command's name may hold anything.
 _ENVELOPE = (
-    r"\[\d{1,4}\]\s+(?:\(\s*[\d-]+\)\s+)?(?:[^\s:]{3,8}\s+)?(\d{1,18})(?:\.(\d{6}(?:\d{3})?))?:\s+(?:\d+\s+)?(?:tcp:)?"
+    r"(?:\[\d{1,4}\]\s+|-\d{1,8}+\s{1,12}+\d{1,4}+(?=[^\s:]))(?:\(\s*[\d-]+\)\s+)?(?:[^\s:]{3,8}\s+)?"
+    r"(\d{1,18})(?:\.(\d{6}(?:\d{3})?))?:\s+(?:\d+\s+)?(?:tcp:)?"
 )
 _NUMBER, _SEQUENCE = r"(\d{1,10})", r"(?:0x)?([0-9a-f]{1,8})"
 _KEYS = (
@@ -82,7 +84,7 @@ _LAYOUTS = (
         "latency-format lines have no absolute time; turn the trace option latency-format off",
     ),
     (
-        r"<INVALID-SIZE>|tcp_probe:\s.*\bsport=0x|tcp_probe:\s.*\bsaddr=(?:ARRAY|[0-9a-f]{2}[ :,])",
+        r"<INVALID-SIZE>|tcp_probe:\s.*\bsaddr=",
         "raw fields do not show the addresses; turn the trace option fields (or -R of trace-cmd) off",
     ),
     (r"^\s*[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ type: \d+", "lines are raw; turn the trace options raw and hex off"),
