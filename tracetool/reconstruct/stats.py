@@ -53,7 +53,6 @@ def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], 
         _kernel_totals(batch, tracked)
         .join(_asked(flows, places), ["at", "way"])
         .join(own, ["at", "way"], how="left")
-        .with_columns(flow=pl.Series(batch.flows.astype(np.int32)).gather(pl.col("at")))
         .sort("at", "way")
     )
     return _derived(rows)
@@ -204,6 +203,7 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "at": np.repeat(np.arange(flows), 2),
+            "flow": np.repeat(batch.flows.astype(np.int32), 2),
             "way": np.tile(np.arange(2, dtype=np.uint8), flows),
             "duration_ns": np.repeat(span, 2),
             "unique": totals[:, track.UNIQUE],

@@ -104,7 +104,8 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     out: dict[str, Any] = {
         "kind": bytes_(), "trigger": bytes_(), "evidence": bytes_(), "again": ints(), "again_segments": ints(),
         "missing_at": np.full((size, 2), -1), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1),
-        "rtt_seq": ints(-1), "rtt_full": bytes_(), "rtt_ticks": ints(-1), "totals": np.zeros((flows, 2, track.TOTALS), np.int64),
+        "rtt_seq": ints(-1), "rtt_full": bytes_(), "rtt_ticks": ints(-1),
+        "totals": np.zeros((flows, 2, track.TOTALS), np.int64),
     }  # fmt: skip
     track.track(
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.segments, batch.flags,
