@@ -14,6 +14,7 @@ from tracetool.kernels.replay_columns import (
     PIPE,
     PIPE_BEFORE,
     RECOVERY,
+    RS_APP_LIMITED,
     RS_DELIVERED,
     RS_INTERVAL,
     RS_PRIOR_DELIVERED,
@@ -207,7 +208,7 @@ def update_bandwidth(w: Ints, e: Ints, delivered: int) -> None:
         w[BBR_ROUND_START] = 1
         w[BBR_CONSERVE] = 0
     bw = e[RS_DELIVERED] * BW_UNIT // max(e[RS_INTERVAL] // 1000, 1)
-    limited = w[BBR_LIMITED_FROM] <= e[RS_PRIOR_DELIVERED] <= w[BBR_LIMITED_TO]
+    limited = e[RS_APP_LIMITED] != 0 or w[BBR_LIMITED_FROM] <= e[RS_PRIOR_DELIVERED] <= w[BBR_LIMITED_TO]
     if not limited or bw >= max_bw(w):
         running_max(w, BBR_BW, BW_ROUNDS, w[BBR_ROUNDS], bw)
 
@@ -251,7 +252,7 @@ def update_mode(w: Ints, h: Ints, e: Ints, delivered: int) -> None:
         if full:
             w[BBR_CYCLE] = (w[BBR_CYCLE] + 1) & (CYCLE - 1)
             w[BBR_CYCLE_TIME] = now
-    limited = w[BBR_LIMITED_FROM] <= e[RS_PRIOR_DELIVERED] <= w[BBR_LIMITED_TO]
+    limited = e[RS_APP_LIMITED] != 0 or w[BBR_LIMITED_FROM] <= e[RS_PRIOR_DELIVERED] <= w[BBR_LIMITED_TO]
     if not w[BBR_FULL_REACHED] and w[BBR_ROUND_START] and not limited:
         if bw >= (w[BBR_FULL_BW] * FULL_BW_THRESHOLD) >> 8:
             w[BBR_FULL_BW] = bw

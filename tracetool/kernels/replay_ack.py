@@ -14,6 +14,7 @@ from tracetool.kernels.replay_board import drop_head, find, pipe, unlink
 from tracetool.kernels.replay_columns import (
     ACKED,
     ADVANCED,
+    APP_LIMITED,
     CA_RTT,
     CA_STATE,
     CWR_STATE,
@@ -94,7 +95,13 @@ from tracetool.kernels.replay_columns import (
     UNDO_MARKER,
     UNDO_RETRANS,
 )
-from tracetool.kernels.replay_loss import mark_head_lost, rack_advance, rack_detect, update_min_rtt, update_rtt
+from tracetool.kernels.replay_loss import (
+    mark_head_lost,
+    rack_advance,
+    rack_detect,
+    update_min_rtt,
+    update_rtt,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -657,6 +664,10 @@ def process_ack(
     delivered = s[DELIVERED] - prior_delivered
     if delivered > 0:
         s[DELIVERED_TIME] = now
+    if s[APP_LIMITED] and s[DELIVERED] > s[APP_LIMITED]:
+        s[APP_LIMITED] = 0
+    if s[HEAD] == s[TAIL]:  # all is delivered: what comes next had to be written first (tcp_rate_check_app_limited)
+        s[APP_LIMITED] = max(s[DELIVERED], 1)
     forward = x[PACKETS_ACKED] > 0 or x[DATA_SACKED]
     if x[PACKETS_ACKED] > 0 or (s[REORDERING] > DUPLICATE_ACKS and forward):
         flags |= MAY_RAISE

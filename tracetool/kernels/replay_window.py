@@ -77,6 +77,7 @@ from tracetool.kernels.window_columns import (
     BBR,
     BBR_CYCLE,
     BBR_FULL_REACHED,
+    BBR_MIN_RTT,
     BBR_MODE,
     BBR_RATE,
     CC,
@@ -86,6 +87,7 @@ from tracetool.kernels.window_columns import (
     CWND,
     CWND_STAMP,
     CWND_USED,
+    DELAY,
     DELAY_MIN,
     EPOCH,
     FIT_BURSTS,
@@ -103,6 +105,7 @@ from tracetool.kernels.window_columns import (
     INFINITE,
     INITIAL_WINDOW,
     IS_LIMITED,
+    LAST_ACK,
     MAX_PACKETS_OUT,
     MSS,
     PACED,
@@ -125,6 +128,7 @@ from tracetool.kernels.window_columns import (
     SSTHRESH_GUESSED,
     START,
     TOLERANCE,
+    TRAIN,
     UNKNOWN_START,
     USAGE_SEQ,
 )
@@ -333,6 +337,18 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
 
 
 @kernel
+def lower(w: Ints, h: Ints, e: Ints) -> None:
+    """Lower the window by what stayed unused; slow start that hardly grew in a round trip has ended unseen."""
+    ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
+    w[CWND] = max(w[CWND] - w[SLACK], 1)
+    if ended:
+        w[SSTHRESH] = max(w[CWND], 2)
+        if h[HYSTART] and not w[FOUND]:
+            w[FOUND] = 1
+            w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
+
+
+@kernel
 def end_round(w: Ints, h: Ints, e: Ints) -> None:
     """A round trip is over: judge how the window was filled in it.
 
@@ -351,7 +367,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
                 if not w[UNKNOWN_START]:
                     w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
                 if e[STATE_AFTER] == OPEN:
-                    w[CWND] = max(w[CWND] - w[SLACK], 1)
+                    lower(w, h, e)
     w[SLACK] = INFINITE
     w[SLACK_SEQ] = e[NXT]
     w[ROUND_SENDS] = 0
@@ -483,6 +499,11 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         bbr_start(w, events[0, TIME], events[0, DELIVERED_BEFORE], events[0, MIN_RTT_BEFORE])
         if h[CC] == BBR and h[START] == PAST_SLOW_START:
             w[BBR_FULL_REACHED] = 1
+            # its smallest RTT is from before the capture: the smallest that follows is the best guess
+            for r in range(rows):
+                rtt = events[r, CA_RTT]
+                if rtt > 0 and (w[BBR_MIN_RTT] <= 0 or rtt < w[BBR_MIN_RTT]):
+                    w[BBR_MIN_RTT] = rtt
             start_probe_bw(w, events[0, TIME], 2)
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
@@ -507,5 +528,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         correction = observe(w, h, e)
         if write:
             note_after(w, out[r], correction)
+            if w[FOUND] and not found:
+                out[r, OUT_FOUND] = w[FOUND_BY]
         if w[FIT_SURPLUS] + w[FIT_DEFICIT] > limit:
             break

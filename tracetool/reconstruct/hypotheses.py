@@ -113,14 +113,21 @@ def fit(
     rw.replay_window(events, hypothesis.numbers(mss, initial_window, tolerance if hypothesis.algorithm == wc.BBR else 0), w, out, limit)
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
-    if not hypothesis.paced and w[wc.FIT_SPREAD] > MOSTLY * w[wc.FIT_BURSTS]:
+    spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
+    if not hypothesis.paced and spread > MOSTLY:
         segments += float(w[wc.FIT_SPREAD])  # it would have sent these at once
     if segments > limit:
         groups = sends(events)
-    misfit = segments / max(groups, 1) + (LOOSENESS if hypothesis.algorithm == wc.BBR else 0.0)
+    misfit = segments / max(groups, 1) + looseness(hypothesis, spread)
     judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
-    spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
     return Fit(hypothesis, out, misfit, groups, judged, spread)
+
+
+def looseness(hypothesis: Hypothesis, spread: float) -> float:
+    """What a hypothesis pays for not saying when each segment leaves: half of it where the sends look paced."""
+    if hypothesis.algorithm != wc.BBR:
+        return 0.0
+    return LOOSENESS / 2 if spread > MOSTLY else LOOSENESS
 
 
 def sends(events: Ints) -> int:
@@ -176,7 +183,7 @@ def choose(
     best, equals = whole[0], tuple(whole)
     if groups < TOO_FEW:
         return Choice(best, equals, None, None)
-    if best.misfit - (LOOSENESS if best.hypothesis.algorithm == wc.BBR else 0) > UNEXPLAINED:
+    if best.misfit - looseness(best.hypothesis, best.spread) > UNEXPLAINED:
         return Choice(best, equals, "unknown", 0.0)
     other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)
     confidence = 1 - (best.misfit + near) / (other + near)
