@@ -10,9 +10,9 @@ EXTREMES = (0, 1, 2, 3, 4, 7, 8, 15, 16, 27, 28, 0x7F, 0x80, 0xFF, 0x7FFF, 0x800
             0x1000000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)  # fmt: skip
 MAX_BYTES = 65536  # mutants do not grow without end
 _NUMBERS = (b"0", b"-1", b"00", b"1e999", b"nan", b"2147483647", b"4294967296", b"9223372036854775807",
-            b"9223372036854775808", b"-9223372036854775809", b"9" * 400, b"0x", b"0xffffffffffffffffff", b"")  # fmt: skip
-_WORDS = (b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\x1b[31m", b"\r", b"\n", b"\t", b" " * 300, b"=" * 50, b":", b"(" * 200,
-          b"[", b"%s", "\u0663\u00b2".encode(), b"::", b"/", b"," * 100)  # fmt: skip
+            b"9223372036854775808", b"-9223372036854775809", b"9" * 400, b"0x", b"0x" + b"f" * 18, b"")  # fmt: skip
+_WORDS = (b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\x1b[31m", b"\r", b"\n", b"\t", b" " * 300, b"=" * 50, b":",
+          b"(" * 200, b"[", b"%s", "\u0663\u00b2".encode(), b"::", b"/", b"," * 100)  # fmt: skip
 
 Mutation = Callable[[bytearray, random.Random, Sequence[bytes]], bytearray]
 

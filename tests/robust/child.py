@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-import polars  # noqa: F401
+import polars as pl  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
 import tracetool.cli
