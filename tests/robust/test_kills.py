@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 INPUTS = [str(ROOT / "sample_traces" / name) for name in ("reno-rto.pcap.gz", "reno-rto.tcp_probe.txt.gz")]
 KILLS = int(os.environ.get("TRACETOOL_KILLS", "10"))
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-ENDS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
+#: Python itself dies of the signal where it comes after the last line of the program.
+ENDS = {signal.SIGINT: (0, 130, -2), signal.SIGTERM: (0, 143, -15), signal.SIGKILL: (0, -9)}
 
 
 def start(*args: str) -> subprocess.Popen:
@@ -48,6 +49,7 @@ def contents(folder: Path) -> dict[str, pl.DataFrame]:
 def undisturbed(tmp_path_factory) -> tuple[Path, dict[str, pl.DataFrame], dict[str, float]]:
     """A dataset that was only ingested, the tables of a finished one, and how long each step takes."""
     folder = tmp_path_factory.mktemp("undisturbed")
+    reconstruct(ingest(INPUTS, folder / "warm"))  # kernels are compiled: that is not what is measured
     took = {}
     for step, args in (("ingest", [*INPUTS, "--out"]), ("reconstruct", [])):
         process = start(step, *args, str(folder / "whole"))
@@ -76,7 +78,7 @@ def test_killed_at_random_moments(undisturbed, tmp_path):
         process.send_signal(how)
         out, err = process.communicate(timeout=60)
         assert out == ""
-        assert process.returncode in (0, ENDS[how]), err
+        assert process.returncode in ENDS[how], err
         hit += process.returncode != 0
         assert len(err.splitlines()) <= 1, err
         try:
