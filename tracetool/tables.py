@@ -124,7 +124,9 @@ def cast(table: str, rows: Any) -> pa.Table:
     for field in wanted:
         if field.name in arrow.column_names:
             try:
-                array = arrow.column(field.name).cast(field.type)
+                array = arrow.column(field.name)
+                if array.type != field.type:  # casting loads all of pyarrow.compute
+                    array = array.cast(field.type)
             except pa.ArrowInvalid as error:
                 raise SchemaError(f"table {table}, column {field.name}: {error}") from None
         else:

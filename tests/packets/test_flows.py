@@ -166,6 +166,17 @@ def test_super_frames_count_as_the_segments_they_stand_for():
     assert "super_frame" in found.codes
 
 
+def segments_in_mid_connection(*payloads: int) -> list[int]:
+    packets = [up(1, 1, made.ACK, b"d" * payload, made.TIMES) for payload in payloads]
+    return raw(*packets).packets["segments"].to_list()
+
+
+def test_segments_without_a_handshake():
+    assert segments_in_mid_connection(1448, 2896, 4344, 100) == [1, 2, 3, 1]  # put together from Ethernet's
+    assert segments_in_mid_connection(8948, 8948, 5000) == [1, 1, 1]  # jumbo frames
+    assert segments_in_mid_connection(8948, 14480, 8948) == [1, 10, 7]  # no path carries the second in one
+
+
 def test_sack_edges_are_relative_and_unwrapped():
     isn = 0xFFFFFFF0
     block = made.sack((isn + 101) & 0xFFFFFFFF, (isn + 201) & 0xFFFFFFFF)

@@ -23,6 +23,7 @@ from tracetool.kernels.records import (
     HAS_TIMESTAMPS,
     HAS_WINDOW,
     MPTCP,
+    OFFLOADED,
     RST,
     SACK_PERMITTED,
     SACKS,
@@ -42,6 +43,7 @@ BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, TIME_JUMP, LO
 NOTES = 16
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
 _DAY_NS = 86_400 * 1_000_000_000  # a longer gap is hardly idleness
+_ETHERNET_MTU, _JUMBO_MTU = 1500, 9216
 _SMALLEST_MSS = 48  # Linux' TCP_MIN_SND_MSS
 
 
@@ -82,7 +84,7 @@ def open_flow(
     state.layers += head.layers
     for k in range(2):
         side = sides[2 * row + k]
-        side.packets, side.payload, side.edge, side.base, side.biggest = 0, 0, 0, 0, 0
+        side.packets, side.payload, side.edge, side.base, side.jumbo = 0, 0, 0, 0, 0
         side.mss, side.shift, side.scale, side.marks = -1, -1, -1, 0
     return row
 
@@ -122,6 +124,38 @@ def note_syn(flow: Any, mine: Any, peer: Any, flags: int, time: int, options: An
         peer.scale = peer.shift
     elif flags & _ACK:
         mine.scale = mine.shift
+
+
+@bare_kernel
+def full_size(mine: Any, peer: Any, payload: int, headers: int, options: int) -> int:
+    """Payload of a full segment: by the MSS options less the options sent (RFC 6691), else by what was seen.
+
+    Where no SYN was seen, the path is taken for Ethernet's 1500 bytes, until a frame comes that is longer, fits a jumbo
+    frame, and is no multiple of what 1500 bytes carry; a still longer one shows that frames are put together.
+
+    Parameters
+    ----------
+    mine, peer : SIDE records
+        The sender's and the receiver's.
+    payload
+        Of this segment.
+    headers
+        Bytes of its IP and TCP headers.
+    options
+        Bytes of its TCP options.
+    """
+    if mine.mss > 0 and peer.mss > 0:
+        return min(mine.mss, peer.mss) - options
+    if mine.mss > 0 or peer.mss > 0:
+        return max(mine.mss, peer.mss) - options
+    usual = max(_ETHERNET_MTU - headers, _SMALLEST_MSS)
+    if payload > usual and not mine.marks & OFFLOADED:
+        if payload + headers > _JUMBO_MTU:
+            mine.marks |= OFFLOADED
+            mine.jumbo = 0
+        elif payload % usual:
+            mine.jumbo = max(mine.jumbo, payload)
+    return max(usual, mine.jumbo)
 
 
 @bare_kernel
@@ -321,10 +355,7 @@ def decode(
             flow.marks |= RST
         if flags & _FIN:
             mine.marks |= FIN
-        limit = 1500 - 20 - size
-        if mine.mss > 0 or peer.mss > 0:
-            limit = min(mine.mss, peer.mss) if mine.mss > 0 and peer.mss > 0 else max(mine.mss, peer.mss)
-            limit = limit - (size - 20)
+        limit = full_size(mine, peer, payload, head.ip_bytes - payload, size - 20)
         packet.segments = segments_of(payload, max(limit, _SMALLEST_MSS))
         if packet.segments > 1:
             note(notes, SUPER_FRAME, number, time)

@@ -98,7 +98,7 @@ SIDE = np.dtype(
         ("packets", "i8"), ("payload", "i8"),
         ("edge", "i8"),  # highest sequence number known, relative
         ("base", "i8"),  # initial sequence number as on the wire
-        ("mss", "i4"), ("biggest", "u4"),
+        ("mss", "i4"), ("jumbo", "u4"),
         ("shift", "i2"),  # window scale sent; -1: none
         ("scale", "i2"),  # window scale in force; -1: unknown
         ("marks", "u2"),
@@ -106,7 +106,7 @@ SIDE = np.dtype(
     align=True,
 )  # fmt: skip
 #: Marks of a side.
-BASE, SIDE_SYN, FIN, SACK_PERMITTED, SYN_TIMESTAMPS, FIN_RST = (1 << bit for bit in range(6))
+BASE, SIDE_SYN, FIN, SACK_PERMITTED, SYN_TIMESTAMPS, OFFLOADED = (1 << bit for bit in range(6))
 
 CONVERSATION = np.dtype([*_KEY, ("marks", "u2"), ("stream", "i4"), ("base_a", "i8"), ("base_b", "i8")], align=True)
 #: Marks of a conversation: whose initial sequence number is known.

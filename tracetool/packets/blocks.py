@@ -66,7 +66,8 @@ class Blocks:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._empty.put(None)
-        self._thread.join()
+        if kind is None:  # else it may wait for a pipe that gives nothing; it ends with the process
+            self._thread.join()
 
     def _read(self) -> None:
         try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address
+import socket
+import struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], 
     fins = both & mark.FIN != 0
     known_base = [(side["marks"] & mark.BASE != 0) & tcp for side in (a, b)]
     columns = {
-        "input": pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [name]),
+        "input": pa.repeat(name, count),
         "flow": np.arange(count, dtype=np.int32),
         "stream": flows["stream"],
         "protocol": np.where(tcp, "tcp", "udp"),
@@ -128,13 +129,14 @@ def _scale(mine: NDArray[Any]) -> pa.Array:
 
 
 def _times(values: NDArray[np.int64]) -> pa.Array:
-    return pa.array(np.ascontiguousarray(values)).cast(pa.timestamp("ns", "UTC"))
+    made = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.timestamp("ns", "UTC"), len(values), [None, made])
 
 
 def _address(high: int, low: int, version: int) -> str:
     if version == 4:
-        return str(IPv4Address(low))
-    return str(IPv6Address((high & 0xFFFFFFFFFFFFFFFF) << 64 | low & 0xFFFFFFFFFFFFFFFF))
+        return socket.inet_ntoa(low.to_bytes(4))
+    return socket.inet_ntop(socket.AF_INET6, struct.pack("!qq", high, low))
 
 
 def _addresses(flows: NDArray[Any], side: str) -> pa.Array:
