@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-#: CUBIC's HyStart leaves by delay when the round trip grew by an eighth of the least one, within these bounds.
-DELAY_SHARE, DELAY_LEAST_NS, DELAY_MOST_NS = 8, 4_000_000, 16_000_000
+#: CUBIC's HyStart leaves by an ACK train that is half as long as the least round trip; a little less, because only the
+#: smoothed round trip is logged, which is longer.
+TRAIN_SHARE = 0.45
 #: A window that falls to less than this share of itself was reduced; growth never takes back so much.
 FALL = 0.95
-LOSS_WINDOW = 2  # RFC 5681: one segment after a timeout; a poll may be a little late
+LOSS_WINDOW = 1  # RFC 5681: one segment after a timeout
+LARGEST_STEP = 1 << 16  # bytes that one ACK acknowledges, or one call sends, as far as they tell the size of a segment
 #: Round trips after an exit over which the rate of delivery is taken.
 RATE_ROUNDS = 8
 TOO_EARLY, OVERSHOOT = 0.5, 1.5
@@ -157,7 +159,7 @@ class _Sender:
             "exit_cause": cause,
             "cwnd_exit_segments": _whole(cwnd) if at is not None else None,
             "ssthresh_segments": _whole(self.ssthresh[last]),
-            "rounds": self._rounds(first, last),
+            "rounds": len(begins) if (begins := self._rounds_begin(first, last)) else None,
             "min_rtt_ns": _whole(self.least_rtt[last]),
             "rtt_exit_ns": _whole(self.srtt[last]) if at is not None else None,
             "bdp_segments": bdp,
@@ -171,34 +173,40 @@ class _Sender:
     def _cause(self, first: int, at: int | None, kind: str, recoveries: list[dict[str, Any]]) -> tuple[str | None, str]:
         if at is None:
             return "none", "ssthresh was not set" if kind == "start" else "cwnd stayed below ssthresh"
-        slack = int(self.srtt[at]) if np.isfinite(self.srtt[at]) else 0
-        # the state is logged when an ACK was processed, samples before: the window may not have fallen yet
-        near = [row for row in recoveries if self.time[first] < row["start"] <= self.time[at] + slack
-                and (row["end"] is None or row["end"] >= self.time[at] - slack)]  # fmt: skip
-        if near:
-            cause = {"fast": "loss", "rto": "rto", "cwr": "ecn"}[near[0]["kind"]]
-            return cause, f"ssthresh was set as the sender entered {near[0]['kind']} recovery"
+        if self.ssthresh[at] < FALL * np.fmax(self.cwnd[at - 1], self.cwnd[at]):
+            slack = int(self.srtt[at]) if np.isfinite(self.srtt[at]) else 0
+            # samples stand before an ACK is processed, states after: they may be told a little apart
+            near = [row["kind"] for row in recoveries if self.time[first] < row["start"] <= self.time[at] + slack]
+            what = near[-1] if near else "fast"
+            return {"fast": "loss", "rto": "rto", "cwr": "ecn"}[what], f"ssthresh was set below cwnd, recovery: {what}"
         if kind == "rto":
             return None, "cwnd reached ssthresh"
-        grown = self.srtt[at] - self.least_rtt[at]
-        limit = min(max(self.least_rtt[at] / DELAY_SHARE, DELAY_LEAST_NS), DELAY_MOST_NS)
-        if not np.isfinite(grown):
+        least = self.least_rtt[at]
+        if not np.isfinite(least):
             return None, "ssthresh was set without a reduction; no RTT in the log"
-        cause = "hystart_delay" if grown >= limit / 2 else "hystart_train"  # srtt follows the RTT by half or less
-        return cause, f"ssthresh was set without a reduction, srtt {grown / 1e6:.1f} ms above the least"
+        began = self._rounds_begin(first, at)
+        if began is None:
+            return None, "ssthresh was set without a reduction; no sequence numbers in the log"
+        train = (self.time[at] - self.time[began[-1]]) / 1e6
+        share = TRAIN_SHARE * least / 1e6
+        # the delay test looks at the first ACKs of a round, the train test needs half a round trip of them
+        cause = "hystart_train" if train >= share else "hystart_delay"
+        grown = (self.srtt[at] - least) / 1e6
+        return (
+            cause,
+            f"ssthresh was set without a reduction, {train:.1f} ms into a round, srtt {grown:.1f} ms above the least",
+        )
 
     def _segment(self) -> float:
-        """Bytes of a full segment: as logged, else the commonest step of snd_una by one segment."""
+        """Bytes of a full segment: as logged, else what the commoner steps of the sequence numbers are multiples of."""
         known = self.mss[np.isfinite(self.mss)]
         if len(known):
             return float(np.median(known))
-        steps = np.diff(self.una[np.isfinite(self.una)])
-        steps = steps[(steps > 0) & (steps < 1 << 16)].astype(np.int64)
-        if not len(steps):
-            return float("nan")
+        steps = np.concatenate([np.diff(edge[np.isfinite(edge)]) for edge in (self.una, self.nxt)])
+        steps = steps[(steps > 0) & (steps < LARGEST_STEP)].astype(np.int64)
         values, counts = np.unique(steps, return_counts=True)
-        common = values[counts * 4 >= counts.max()]
-        return float(common.min())
+        common = values[counts * 50 >= counts.sum()]
+        return float(np.gcd.reduce(common)) if len(common) else float("nan")
 
     def _bdp(self, last: int, segment: float) -> float | None:
         """Rate of delivery over the round trips after the exit, by the least round trip."""
@@ -211,15 +219,16 @@ class _Sender:
             return None
         return _number(sent / span * self.least_rtt[end] / segment)
 
-    def _rounds(self, first: int, last: int) -> int | None:
-        """Round trips: each ends when what was sent at its begin is acknowledged."""
+    def _rounds_begin(self, first: int, last: int) -> list[int] | None:
+        """Samples with which round trips begin: each ends when what was sent at its begin is acknowledged."""
         if not np.isfinite(self.una).all() or not np.isfinite(self.nxt).all():
             return None
-        rounds, at = 0, first
-        while at < last:
-            at += max(1, int(np.searchsorted(self.una[at:], self.nxt[at])))
-            rounds += 1
-        return rounds
+        begins = [first]
+        while (
+            following := begins[-1] + max(1, int(np.searchsorted(self.una[begins[-1] :], self.nxt[begins[-1]])))
+        ) <= last:
+            begins.append(following)
+        return begins
 
 
 def _verdict(ratio: float | None, *, left: bool) -> str | None:
