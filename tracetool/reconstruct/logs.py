@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tracetool import tables
+from tracetool.reconstruct.episodes import OVERSHOOT, TOO_EARLY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,7 +30,6 @@ LOSS_WINDOW = 1  # RFC 5681: one segment after a timeout
 LARGEST_STEP = 1 << 16  # bytes that one ACK acknowledges, or one call sends, as far as they tell the size of a segment
 #: Round trips after an exit over which the rate of delivery is taken.
 RATE_ROUNDS = 8
-TOO_EARLY, OVERSHOOT = 0.5, 1.5
 BITS, SECOND = 8, 1_000_000_000
 STATES = {"recovery": "fast", "loss": "rto", "cwr": "cwr"}
 
