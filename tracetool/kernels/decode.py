@@ -7,7 +7,8 @@ from typing import Any
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.conversations import converse, is_reuse
 from tracetool.kernels.flow_table import find
-from tracetool.kernels.layers import FOUND, QUOTED, locate
+from tracetool.kernels.layer_names import FOUND, QUOTED
+from tracetool.kernels.layers import locate
 from tracetool.kernels.loads import be16, be32, u8
 from tracetool.kernels.records import (
     BASE,

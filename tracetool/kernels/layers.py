@@ -12,62 +12,43 @@ from typing import Any
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.flow_table import mix
-from tracetool.kernels.loads import be16, be32, be64, le16, le32, u8
+from tracetool.kernels.layer_names import (
+    AT_ETHER,
+    AT_GRE,
+    AT_IP,
+    AT_IP4,
+    AT_IP6,
+    AT_LLC,
+    AT_MPLS,
+    AT_PPP,
+    AT_PPPOE,
+    AT_PROTO,
+    AT_TYPE,
+    AT_UDP,
+    CUT,
+    CUT_TRANSPORT,
+    FOUND,
+    FRAGMENT,
+    GENEVE,
+    GRE,
+    GTP,
+    IPIP,
+    MALFORMED,
+    MPLS,
+    OTHER,
+    PPPOE,
+    QUOTED,
+    TEREDO,
+    TOO_DEEP,
+    UNKNOWN_LINK,
+    VLAN,
+    VXLAN,
+)
+from tracetool.kernels.link_layers import link_layer, start_kind
+from tracetool.kernels.loads import be16, be32, be64, u8
 
 MAX_LAYERS = 8  # listed by name
 MAX_STEPS = 32  # looked through at all
-
-#: What a layer is (``LAYER.kind``).
-VLAN, MPLS, PPPOE, GRE, IPIP, VXLAN, GENEVE, GTP, TEREDO = range(1, 10)
-
-#: What became of a frame.
-FOUND, OTHER, CUT, MALFORMED, FRAGMENT, UNKNOWN_LINK, TOO_DEEP, CUT_TRANSPORT, QUOTED = range(9)
-
-# What stands at the current place.
-(
-    _ETHER, _TYPE, _IP, _IP4, _IP6, _LLC, _PPP, _MPLS, _LOOP, _SLL, _SLL2, _WIFI, _RADIOTAP, _PPI, _NFLOG, _GRE,
-    _PROTO, _UDP, _PPP_HDLC, _FDDI, _RING, _PPPOE, _CHDLC,
-) = range(23)  # fmt: skip
-
-
-@bare_kernel
-def start_kind(link: int) -> int:
-    """Say what a frame of a link type starts with; -1: unknown."""
-    if link == 1:
-        return _ETHER
-    if link in (12, 14, 101):
-        return _IP
-    if link == 113:
-        return _SLL
-    if link == 276:
-        return _SLL2
-    if link in (0, 108):
-        return _LOOP
-    if link == 228:
-        return _IP4
-    if link == 229:
-        return _IP6
-    if link in (9, 50, 204):
-        return _PPP_HDLC
-    if link == 51:
-        return _PPPOE
-    if link == 104:
-        return _CHDLC
-    if link == 105:
-        return _WIFI
-    if link == 127:
-        return _RADIOTAP
-    if link == 192:
-        return _PPI
-    if link == 239:
-        return _NFLOG
-    if link == 10:
-        return _FDDI
-    if link == 6:
-        return _RING
-    if link == 100:
-        return _LLC
-    return -1
 
 
 @bare_kernel
@@ -177,16 +158,16 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
     proto = 0
     quoted = False
     for _ in range(MAX_STEPS):
-        if kind == _ETHER:
+        if kind == AT_ETHER:
             if at + 14 > end:
                 code = CUT
                 break
             proto = be16(buffer, at + 12)
             at += 14
-            kind = _TYPE
+            kind = AT_TYPE
             if proto <= 1500:
-                kind = _LLC
-        elif kind == _IP4:
+                kind = AT_LLC
+        elif kind == AT_IP4:
             if at + 20 > end:
                 code = CUT
                 break
@@ -218,8 +199,8 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 break
             head.first_fragment = (fragment >> 13) & 1
             at += size
-            kind = _PROTO
-        elif kind == _PROTO:
+            kind = AT_PROTO
+        elif kind == AT_PROTO:
             if proto == 6:
                 head.protocol = 6
                 head.at = at
@@ -241,7 +222,7 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 head.dst_port = be16(buffer, at + 2)
                 if quoted:
                     return QUOTED
-                kind = _UDP
+                kind = AT_UDP
             elif (proto == 1 and head.version == 4) or (proto == 58 and head.version == 6):
                 # An ICMP error quotes the packet that it is about (RFC 792, 4443).
                 if at + 8 > end or quoted:
@@ -254,19 +235,19 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                     break
                 quoted = True
                 at += 8
-                kind = _IP4 if proto == 1 else _IP6
+                kind = AT_IP4 if proto == 1 else AT_IP6
             elif proto == 4:
                 list_layer(head, layers, IPIP, 4)
                 list_ends(head, layers)
-                kind = _IP4
+                kind = AT_IP4
             elif proto == 41:
                 list_layer(head, layers, IPIP, 6)
                 list_ends(head, layers)
-                kind = _IP6
+                kind = AT_IP6
             elif proto == 47:
-                kind = _GRE
+                kind = AT_GRE
             elif proto == 137:
-                kind = _MPLS
+                kind = AT_MPLS
             elif proto == 51 and head.version == 4:  # authentication header
                 if at + 12 > end:
                     code = CUT
@@ -276,11 +257,11 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
             else:
                 code = OTHER
                 break
-        elif kind == _TYPE:
+        elif kind == AT_TYPE:
             if proto == 0x0800:
-                kind = _IP4
+                kind = AT_IP4
             elif proto == 0x86DD:
-                kind = _IP6
+                kind = AT_IP6
             elif proto in (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300):
                 if at + 4 > end:
                     code = CUT
@@ -291,19 +272,19 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 proto = be16(buffer, at + 2)
                 at += 4
                 if proto <= 1500:
-                    kind = _LLC
+                    kind = AT_LLC
             elif proto in (0x8847, 0x8848):
-                kind = _MPLS
+                kind = AT_MPLS
             elif proto == 0x8864:
-                kind = _PPPOE
+                kind = AT_PPPOE
             elif proto == 0x880B:
-                kind = _PPP
+                kind = AT_PPP
             elif proto == 0x6558:
-                kind = _ETHER
+                kind = AT_ETHER
             else:
                 code = OTHER
                 break
-        elif kind == _IP6:
+        elif kind == AT_IP6:
             if at + 40 > end:
                 code = CUT
                 break
@@ -350,8 +331,8 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
             if code != FOUND:
                 break
             code = TOO_DEEP
-            kind = _PROTO
-        elif kind == _UDP:
+            kind = AT_PROTO
+        elif kind == AT_UDP:
             # A tunnel has a header of its own, and then something that holds TCP or UDP; else it is plain UDP.
             tunnel = 0
             here = at + 8
@@ -377,12 +358,12 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
             if tunnel == VXLAN:
                 value = be32(buffer, at + 4) >> 8
                 at += 8
-                kind = _ETHER
+                kind = AT_ETHER
             elif tunnel == GENEVE:
                 value = be32(buffer, at + 4) >> 8
                 proto = be16(buffer, at + 2)
                 at += 8 + (u8(buffer, at) & 63) * 4
-                kind = _TYPE
+                kind = AT_TYPE
             elif tunnel == GTP:
                 flags = u8(buffer, at)
                 value = be32(buffer, at + 4)
@@ -404,19 +385,19 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                             break
                         extension = u8(buffer, at + size - 1)
                         at += size
-                kind = _IP
+                kind = AT_IP
             else:
                 # Teredo (RFC 4380): authentication and origin indications may stand before the IPv6 header.
                 if at + 4 <= end and be16(buffer, at) == 1:
                     at += 13 + u8(buffer, at + 2) + u8(buffer, at + 3)
                 if at + 2 <= end and be16(buffer, at) == 0:
                     at += 8
-                kind = _IP6
+                kind = AT_IP6
             list_layer(head, layers, tunnel, value)
             if tunnel in (VXLAN, GENEVE):
                 identify(head, tunnel, value)
             list_ends(head, layers)
-        elif kind == _MPLS:
+        elif kind == AT_MPLS:
             if at + 4 > end:
                 code = CUT
                 break
@@ -429,14 +410,14 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                     break
                 first = u8(buffer, at) >> 4
                 if first == 4:
-                    kind = _IP4
+                    kind = AT_IP4
                 elif first == 6:
-                    kind = _IP6
+                    kind = AT_IP6
                 else:
                     if first == 0:  # RFC 4385 control word of an Ethernet pseudowire
                         at += 4
-                    kind = _ETHER
-        elif kind == _PPPOE:
+                    kind = AT_ETHER
+        elif kind == AT_PPPOE:
             if at + 8 > end:
                 code = CUT
                 break
@@ -448,29 +429,8 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 break
             wire = min(wire, at + 6 + be16(buffer, at + 4))
             at += 6
-            kind = _PPP
-        elif kind == _PPP_HDLC:
-            if at + 4 > end:
-                code = CUT
-                break
-            if be16(buffer, at) == 0xFF03:
-                at += 2
-            elif u8(buffer, at) in (0x0F, 0x8F):  # Cisco HDLC
-                kind = _CHDLC
-                continue
-            elif link == 204:  # a direction byte stands first
-                at += 1
-                if be16(buffer, at) == 0xFF03:
-                    at += 2
-            kind = _PPP
-        elif kind == _CHDLC:
-            if at + 4 > end:
-                code = CUT
-                break
-            proto = be16(buffer, at + 2)
-            at += 4
-            kind = _TYPE
-        elif kind == _PPP:
+            kind = AT_PPP
+        elif kind == AT_PPP:
             if at + 2 > end:
                 code = CUT
                 break
@@ -482,40 +442,26 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 number = (number << 8) | u8(buffer, at)
                 at += 1
             if number == 0x21:
-                kind = _IP4
+                kind = AT_IP4
             elif number == 0x57:
-                kind = _IP6
+                kind = AT_IP6
             elif number in (0x281, 0x283):
-                kind = _MPLS
+                kind = AT_MPLS
             else:
                 code = OTHER
                 break
-        elif kind == _LLC:
-            if at + 8 > end:
-                code = CUT if at + 3 > end else OTHER
-                break
-            if be16(buffer, at) == 0xAAAA and u8(buffer, at + 2) == 3:
-                proto = be16(buffer, at + 6)
-                at += 8
-                kind = _TYPE
-            elif be16(buffer, at) == 0x0606 and u8(buffer, at + 2) == 3:
-                at += 3
-                kind = _IP4
-            else:
-                code = OTHER
-                break
-        elif kind == _IP:
+        elif kind == AT_IP:
             if at >= end:
                 code = CUT
                 break
             first = u8(buffer, at) >> 4
-            kind = _IP4
+            kind = AT_IP4
             if first == 6:
-                kind = _IP6
+                kind = AT_IP6
             elif first != 4:
                 code = MALFORMED
                 break
-        elif kind == _GRE:
+        elif kind == AT_GRE:
             if at + 4 > end:
                 code = CUT
                 break
@@ -541,147 +487,19 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 identify(head, GRE, key)
             list_ends(head, layers)
             at += size
-            kind = _TYPE
+            kind = AT_TYPE
             if proto == 0x88BE:  # ERSPAN: with a sequence number there is a header of 8 bytes before the frame
                 if flags & 0x1000:
                     at += 8
-                kind = _ETHER
+                kind = AT_ETHER
             elif proto == 0x22EB:
                 at += 12
-                kind = _ETHER
-        elif kind == _SLL:
-            if at + 16 > end:
-                code = CUT
-                break
-            proto = be16(buffer, at + 14)
-            at += 16
-            kind = _TYPE
-            if proto == 4:
-                kind = _LLC
-        elif kind == _SLL2:
-            if at + 20 > end:
-                code = CUT
-                break
-            proto = be16(buffer, at)
-            at += 20
-            kind = _TYPE
-            if proto == 4:
-                kind = _LLC
-        elif kind == _LOOP:
-            if at + 4 > end:
-                code = CUT
-                break
-            family = be32(buffer, at)
-            if family > 0xFFFF:
-                family = le32(buffer, at)
-            at += 4
-            if family == 2:
-                kind = _IP4
-            elif family in (10, 24, 28, 30):
-                kind = _IP6
-            elif family >= 1536:
-                proto = family
-                kind = _TYPE
-            else:
-                code = OTHER
-                break
-        elif kind == _RADIOTAP:
-            if at + 8 > end:
-                code = CUT
-                break
-            size = le16(buffer, at + 2)
-            if size < 8:
-                code = MALFORMED
-                break
-            present = le32(buffer, at + 4)
-            field = at + 8
-            if present & 0x80000000:
-                for _word in range(16):
-                    if field + 4 > end or not le32(buffer, field) & 0x80000000:
-                        break
-                    field += 4
-                field += 4
-            if present & 1:
-                field = at + ((field - at + 7) & ~7) + 8
-            if present & 2 and field < min(end, at + size) and u8(buffer, field) & 0x10:
-                wire -= 4  # the frame check sequence is there
-            at += size
-            kind = _WIFI
-        elif kind == _WIFI:
-            if at + 24 > end:
-                code = CUT
-                break
-            control = le16(buffer, at)
-            if control & 0x0C != 0x08 or control & 0x40 or control & 0x4000:  # no data, or none to read
-                code = OTHER
-                break
-            size = 24
-            if control & 0x300 == 0x300:
-                size = 30
-            if control & 0x80:  # quality of service
-                if at + size + 2 > end:
-                    code = CUT
-                    break
-                if u8(buffer, at + size) & 0x80:  # an aggregate
-                    code = OTHER
-                    break
-                size += 2
-                if control & 0x8000:
-                    size += 4
-            at += size
-            kind = _LLC
-        elif kind == _PPI:
-            if at + 8 > end:
-                code = CUT
-                break
-            size = le16(buffer, at + 2)
-            inner = start_kind(le32(buffer, at + 4))
-            if size < 8 or inner < 0 or inner == _PPI:
-                code = MALFORMED if size < 8 else UNKNOWN_LINK
-                break
-            at += size
-            kind = inner
-        elif kind == _NFLOG:
-            if at + 4 > end:
-                code = CUT
-                break
-            family = u8(buffer, at)
-            at += 4
-            code = OTHER
-            for _attribute in range(64):
-                if at + 4 > end:
-                    break
-                size = le16(buffer, at)
-                if size < 4:
-                    break
-                if le16(buffer, at + 2) == 9:  # the packet
-                    wire = min(wire, at + size)
-                    at += 4
-                    code = FOUND
-                    break
-                at += (size + 3) & ~3
+                kind = AT_ETHER
+        else:
+            kind, at, wire, proto, code = link_layer(buffer, kind, at, end, wire, link)
             if code != FOUND:
                 break
             code = TOO_DEEP
-            kind = _IP4 if family == 2 else _IP6
-        elif kind == _FDDI:
-            at += 13
-            kind = _LLC
-        elif kind == _RING:
-            if at + 14 > end:
-                code = CUT
-                break
-            size = 14
-            if u8(buffer, at + 8) & 0x80:  # source routing
-                if at + 16 > end:
-                    code = CUT
-                    break
-                size += u8(buffer, at + 14) & 31
-            at += size
-            kind = _LLC
-        else:
-            code = OTHER
-            break
     if quoted:
         code = OTHER
     if outer.protocol == 17:  # what looked like a tunnel holds nothing that we know: it is UDP

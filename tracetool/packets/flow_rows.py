@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tracetool import tables
-from tracetool.kernels import layers as kind
+from tracetool.kernels import layer_names as kind
 from tracetool.kernels import records as mark
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tracetool.kernels import decode, layers
+from tracetool.kernels import decode
+from tracetool.kernels import layer_names as layers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
