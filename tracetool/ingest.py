@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import logging
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tracetool import parsers, sources, tables
-from tracetool.dataset import Dataset
+from tracetool.dataset import Dataset, writing
 from tracetool.diagnostics import DiagnosticLog, note_flows
 from tracetool.errors import InputError, TracetoolError
 from tracetool.parsers.options import ParseOptions
@@ -153,15 +155,25 @@ def _ingest_one(source: Source, dataset: Dataset, options: ParseOptions, progres
 
 def _finish(source: Source, stream: Stream, writer: InputWriter, log: DiagnosticLog, format_name: str) -> Ingested:
     sha256, size = stream.digest()
-    for name, entry in writer.dataset.manifest()["inputs"].items():
-        if entry.get("sha256") == sha256 and entry.get("size_bytes") == size:
-            return Ingested(source.name, name, "present", entry.get("format"), damaged=bool(entry.get("damaged")))
-    writer.write("diagnostics", log.table())
-    writer.commit(source=source.name, format=format_name, size_bytes=size, sha256=sha256, damaged=log.damaged)
+    with _one_at_a_time(writer.dataset):  # else two runs could add the same content at once
+        for name, entry in writer.dataset.manifest()["inputs"].items():
+            if entry.get("sha256") == sha256 and entry.get("size_bytes") == size:
+                return Ingested(source.name, name, "present", entry.get("format"), damaged=bool(entry.get("damaged")))
+        writer.write("diagnostics", log.table())
+        writer.commit(source=source.name, format=format_name, size_bytes=size, sha256=sha256, damaged=log.damaged)
     _log.info("%s: %s, %s", source.name, format_name, writer.rows)
     return Ingested(
         source.name, writer.name, "added", format_name, dict(writer.rows), tuple(log.rows), damaged=log.damaged
     )
+
+
+@contextlib.contextmanager
+def _one_at_a_time(dataset: Dataset) -> Iterator[None]:
+    with writing(dataset.path):
+        lock = (dataset.path / ".inputs" / ".commit.lock").open("w")
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _names(source: Source) -> Iterator[str]:

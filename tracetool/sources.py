@@ -188,9 +188,12 @@ class Stream(io.RawIOBase):
         return bytes(memoryview(buffer)[: self._readinto_plain(memoryview(buffer))])
 
     def digest(self) -> tuple[str, int]:
-        """SHA-256 (hexadecimal) and size of the input as stored; reads what is left of it."""
-        while self._stored.read1(READ_BYTES):
-            pass
+        """SHA-256 (hexadecimal) and size of the input as stored; reads what is left of it, as far as that goes."""
+        try:
+            while self._stored.read1(READ_BYTES):
+                pass
+        except OSError as error:
+            self.damage = self.damage or _container_damage(None, error)
         return self._hashed.sha256.hexdigest(), self._hashed.size_bytes
 
     def close(self) -> None:
