@@ -104,10 +104,10 @@ def _results(dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArr
         under_way: deque[Any] = deque()
         for path in dataset.files("packets", [name]):
             for numbers, packets in whole_flows(path, counts, parts=workers):
+                if len(under_way) >= workers:
+                    yield under_way.popleft().result()
                 under_way.append(pool.submit(_work, packets, flows[numbers.start : numbers.stop]))
                 del packets
-                if len(under_way) > workers:
-                    yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
 

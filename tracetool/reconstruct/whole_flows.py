@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 #: Packets in a batch, unless one flow has more.
-BATCH_ROWS = 1 << 18
+BATCH_ROWS = 1 << 17
 #: Packets that may wait in memory for the rest of their flows.
-WAITING_ROWS = 1 << 20
+WAITING_ROWS = 1 << 19
 COLUMNS = (
     "frame", "time", "flow", "direction", "seq", "ack", "payload_bytes", "segments", "flags", "window_bytes",
     "window_raw", "tsval", "tsecr", "sack", "ip_id", "ecn", "frame_bytes", "captured_bytes",
@@ -78,6 +78,8 @@ def whole_flows(path: Path, packets: npt.NDArray[np.int64], *, parts: int = 1) -
                 for part in waiting.values():
                     part.spill(spilled)
                 held = 0
+                del rows
+                pa.default_memory_pool().release_unused()
 
 
 def _slices(path: Path, packets: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
