@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from tracetool.report.figure import Figure
 
     Inputs = Dataset | str | Path | Iterable[str | Path]
+    Flows = str | int | Iterable[str | int] | None
 
 
 def open(path: str | Path) -> Dataset:  # noqa: A001 - reads well as tracetool.open
@@ -192,8 +192,9 @@ def flow_rows(dataset: Dataset, table: str, chosen: Connection) -> pl.DataFrame:
 def figure(
     dataset: Dataset,
     chart: str,
-    flow: str | int | None = None,
+    flow: Flows = None,
     *,
+    flows: int | None = None,
     start: float | None = None,
     stop: float | None = None,
     **options: Any,
@@ -206,18 +207,27 @@ def figure(
         Name of a chart; see `tracetool.report.charts`.
     flow
         See `plot_cwnd`; None: what the chart shows by default.
+    flows
+        Instead of `flow`: how many of the heaviest flows to show.
     start, stop
         Ends of the time axis, in seconds on it; None: where the data ends.
     options
         The chart's own.
     """
-    from tracetool.report import charts
+    from tracetool.report import charts, selection
+    from tracetool.report.zoom import zoomed
 
-    drawn = charts.build(chart, dataset, None if flow is None else connection(dataset, flow), **options)
-    return replace(drawn, x=replace(drawn.x, low=start, high=stop)) if (start, stop) != (None, None) else drawn
+    chosen: list[Connection] | None = None
+    if flows is not None:
+        chosen = selection.heaviest(dataset, flows, share=0.0)
+    elif flow is not None:
+        words = [flow] if isinstance(flow, (str, int)) else flow
+        found = [connection(dataset, word) for word in words]
+        chosen = list({(each.parts[0].input, each.parts[0].flow): each for each in found}.values())
+    return zoomed(charts.build(chart, dataset, chosen, **options), start, stop)
 
 
-def plot_cwnd(inputs: Inputs, flow: str | int | None = None, **options: Any) -> alt.Chart:
+def plot_cwnd(inputs: Inputs, flow: Flows = None, **options: Any) -> alt.Chart:
     """Draw cwnd and ssthresh of a flow against time.
 
     Parameters
@@ -225,7 +235,9 @@ def plot_cwnd(inputs: Inputs, flow: str | int | None = None, **options: Any) -> 
     inputs
         Captures, tcp_probe and ss logs, or a dataset; several views of one flow are overlaid.
     flow
-        Flow id, ``stream N`` or ``HOST:PORT-HOST:PORT``; None: the flow with the most payload.
+        Flow id, ``stream N`` or ``HOST:PORT-HOST:PORT``, or several of them; None: the flow with the most payload.
+    options
+        ``flows`` (this many of the heaviest), ``layout`` (``overlay``, ``multiples``), ``start``, ``stop``, ``log``.
 
     Returns
     -------

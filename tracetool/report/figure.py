@@ -177,6 +177,8 @@ class Figure:
     display_filter
         Wireshark filter that selects what is drawn (``tcp.stream eq 3``); with a row's frame number it leads back to
         the packet.
+    shared_y
+        Panels that measure the same have the same y range, as small multiples need to be compared.
     """
 
     title: str
@@ -186,6 +188,7 @@ class Figure:
     notes: tuple[str, ...] = ()
     origin_ns: int | None = None
     display_filter: str = ""
+    shared_y: bool = False
 
     def x_axis(self, panel: Panel) -> Axis:
         """Return the x axis that `panel` uses."""
@@ -204,14 +207,20 @@ class Figure:
 
     def y_values(self, panel: Panel) -> list[FloatArray]:
         """Return all values along y that must be seen in `panel`: those within a fixed x range."""
+        peers = [peer for peer in self.panels if peer.y.title == panel.y.title] if self.shared_y else [panel]
+        return [values for peer in peers for values in self._y_values(peer)]
+
+    def _y_values(self, panel: Panel) -> list[FloatArray]:
         axis = self.x_axis(panel)
-        edges = [(series.x, series.y2) for series in panel.series if series.y2 is not None]
-        pairs = [(part.x, part.y) for part in panel.parts if part.y is not None] + edges
-        if axis.low is None and axis.high is None:
-            return [y for _, y in pairs]
         low, high = axis.low if axis.low is not None else -np.inf, axis.high if axis.high is not None else np.inf
-        # A curve enters the range with the value it had before.
-        return [y[(x >= low) & (x <= high) | np.append((x[:-1] < low) & (x[1:] > low), False)] for x, y in pairs]
+        values = []
+        for part in panel.parts:
+            seen = (part.x >= low) & (part.x <= high)
+            if getattr(part, "kind", "event") not in ("points", "bars", "event"):
+                # A curve enters the range with the value it had before.
+                seen |= np.append((part.x[:-1] < low) & (part.x[1:] > low), False)
+            values += [y[seen] for y in (part.y, getattr(part, "y2", None)) if y is not None]
+        return values
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Let notebooks show the figure: Vega-Lite where they can, text elsewhere."""

@@ -125,6 +125,7 @@ def cwnd_figure(
         notes=notes,
         origin_ns=origin,
         display_filter=display_filter,
+        shared_y=True,
     )
 
 

@@ -2,7 +2,8 @@
 
 A packet is the same on both sides if addresses, sequence numbers, IP identification and length agree. The time between
 the two sightings, less the smallest of all, is its queueing delay, whatever the clocks' offset. With a router's own log
-the queue's length is known instead.
+the queue's length is known instead; with its counters, polled now and then, the backlog at each poll, and what was
+sent, dropped and marked between two of them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 import polars as pl
 
 from tracetool.errors import NothingMatchedError
+from tracetool.metrics.queue_drops import bottleneck_queues, drops_from_counters
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
 from tracetool.report.selection import PACKET_COLUMNS, capture_of, rows, short_names
-from tracetool.report.tracks import FLOW_MARKS, start_of, value_axis
+from tracetool.report.tracks import FLOW_MARKS, flow_style, start_of, track, value_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from tracetool.dataset import Dataset
     from tracetool.reconstruct.connections import Connection
+    from tracetool.report.figure import FloatArray
 
 MS, KB = 1e-6, 1e-3
 KEY = ("flow", "seq", "ip_id", "payload_bytes", "tsval")
@@ -129,8 +132,105 @@ def queue_log_figure(log: pl.DataFrame, *, log_axis: bool = False) -> Figure:
     )
 
 
+def queue_counters_figure(counters: pl.DataFrame, *, log: bool = False) -> Figure:
+    """Return the backlog of the bottleneck's queues at each poll, and the drops and the rate between polls.
+
+    The queues are those of the device that dropped most; a root that repeats what its children count is left out.
+
+    Parameters
+    ----------
+    counters
+        Rows of `queue_counters`.
+    log
+        Logarithmic backlog axis.
+
+    Raises
+    ------
+    NothingMatchedError
+        If no queue was polled twice.
+
+    Examples
+    --------
+    >>> from datetime import datetime
+    >>> queue = {"input": "r", "device": "eth1", "kind": "tbf", "handle": "1:", "parent": "root", "is_root": True}
+    >>> polls = [
+    ...     queue | {"time": datetime(2026, 1, 1, 0, 0, s), "sent_bytes": 125_000 * s, "sent_packets": 100 * s}
+    ...     | {"dropped_packets": 3 * s, "backlog_bytes": 1500 * s, "marked_packets": None}
+    ...     for s in (0, 1, 2)
+    ... ]
+    >>> figure = queue_counters_figure(pl.DataFrame(polls))
+    >>> [(panel.y.title, panel.series[0].y.tolist()) for panel in figure.panels]  # doctest: +NORMALIZE_WHITESPACE
+    [('backlog (kB)', [0.0, 1.5, 3.0]), ('drops and marks (packets/s)', [3.0, 3.0, 3.0]),
+     ('rate (Mbit/s)', [1.0, 1.0, 1.0])]
+    """
+    found = bottleneck_queues(drops_from_counters(counters))
+    origin = start_of(counters)
+    backlog: list[Series] = []
+    lost: list[Series] = []
+    rates: list[Series] = []
+    totals = []
+    keys = ("input", "device", "handle", "parent")
+    names = _queue_names(found)
+    for slot, queue in enumerate(found.iter_rows(named=True)):
+        polls = counters.filter(*(pl.col(key) == queue[key] for key in keys)).sort("time", maintain_order=True)
+        if len(polls) < 2 or not polls["sent_packets"].max():
+            continue
+        x, name, style = seconds_after(origin, polls["time"]), names[slot], flow_style(slot)
+        backlog += track(polls, origin, "backlog_bytes", name, style, kind="line", factor=KB)
+        several = f", {name}" if len(found) > 1 else ""
+        for column, word, kind_style in (
+            ("dropped_packets", "dropped", Style(1 + slot, slot % 5, "D")),
+            ("marked_packets", "marked CE", Style(4 + slot, 1 + slot % 4, "M")),
+        ):
+            if polls[column].count():
+                lost.append(Series(f"{word}{several}", "step", x, _rate(x, floats(polls[column])), kind_style))
+        rates.append(Series(name, "step", x, _rate(x, floats(polls["sent_bytes"])) * 8e-6, style))
+        totals.append((name, queue))
+    if not totals:
+        raise NothingMatchedError("a queue's counters need at least two polls of a queue that sent something")
+    panels = (
+        Panel(value_axis("backlog", "kB", log=log), tuple(backlog), weight=1.4),
+        Panel(value_axis("drops and marks", "packets/s"), tuple(lost)),
+        Panel(value_axis("rate", "Mbit/s"), tuple(rates)),
+    )
+    return Figure(
+        title=f"the queue on {totals[0][1]['device']}",
+        subtitle="; ".join(_totals_words(name, queue) for name, queue in totals[:4]),
+        x=Axis("time since first poll", "s"),
+        panels=tuple(panel for panel in panels if panel.series),
+        origin_ns=origin,
+    )
+
+
+def _queue_names(queues: pl.DataFrame) -> list[str]:
+    several = queues["input"].n_unique() > 1
+    return [
+        f"{queue['kind']} {queue['handle']}" + (f" ({queue['input']})" if several else "")
+        for queue in queues.iter_rows(named=True)
+    ]
+
+
+def _rate(x: FloatArray, counter: FloatArray) -> FloatArray:
+    """Return counts per second from each poll to the next, the last held; unknown where a counter went backwards."""
+    steps, spans = np.diff(counter), np.diff(x)
+    rate = np.full(len(steps), np.nan)
+    np.divide(steps, spans, out=rate, where=(spans > 0) & (steps >= 0))
+    return np.append(rate, rate[-1:])
+
+
+def _totals_words(name: str, queue: dict[str, Any]) -> str:
+    if queue["value"] is None:
+        return f"{name} drops unknown"
+    marked = f", {queue['marked']:,} marked" if queue["marked"] else ""
+    arrived = queue["dropped"] + queue["forwarded"]
+    return f"{name} {queue['dropped']:,} of {arrived:,} packets dropped ({queue['value']:.3%}){marked}"
+
+
 def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -> Figure:
-    """Return the delay between the sender's and the receiver's capture; options are those of `queue_figure`."""
+    """Return the delay between the sender's and the receiver's capture, else what a router's counters tell.
+
+    Options are those of `queue_figure`.
+    """
     pairs = [
         (capture_of(connection, "sender"), capture_of(connection, "receiver"))
         for connection in connections
@@ -138,7 +238,13 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
     ]
     pairs = [(one, other) for one, other in pairs if one.parts[0].input != other.parts[0].input]
     if not pairs:
-        raise NothingMatchedError("a queue needs captures on both sides of it: give the sender's and the receiver's")
+        counters = dataset.read("queue_counters")
+        if not len(counters):
+            raise NothingMatchedError(
+                "a queue needs captures on both sides of it (the sender's and the receiver's), "
+                "or a router's counters (tc -s qdisc, polled)"
+            )
+        return queue_counters_figure(counters, **options)
     before = rows(dataset, "packets", [one for one, _ in pairs], columns=PACKET_COLUMNS)
     after = rows(dataset, "packets", [other for _, other in pairs], columns=PACKET_COLUMNS)
     return queue_figure(before, after, short_names(dataset, [one for one, _ in pairs]), **options)

@@ -1,0 +1,92 @@
+"""A part of a figure along x: what stands outside is left out, so that the other axis fits what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tracetool.report.figure import Events, Figure, FloatArray, Panel, Series
+
+
+def zoomed(figure: Figure, start: float | None = None, stop: float | None = None) -> Figure:
+    """Return `figure` with what lies in [`start`, `stop`] on its common x axis; panels with an axis of their own stay.
+
+    A curve that crosses an end is cut there: a step with the value that holds, a line with the one in between.
+
+    Parameters
+    ----------
+    start, stop
+        Ends of the axis, in its unit; None: where the data ends.
+
+    Examples
+    --------
+    >>> from tracetool.report.figure import Axis, Figure, Panel, Series
+    >>> ramp = Series("ramp", "line", np.array([0.0, 10.0]), np.array([0.0, 100.0]))
+    >>> part = zoomed(Figure("ramp", Axis("time", "s"), (Panel(Axis("height"), (ramp,)),)), 2, 4)
+    >>> part.panels[0].series[0].x.tolist(), part.panels[0].series[0].y.tolist()
+    ([2.0, 4.0], [20.0, 40.0])
+    """
+    if start is None and stop is None:
+        return figure
+    low, high = -np.inf if start is None else start, np.inf if stop is None else stop
+    axis = replace(figure.x, low=figure.x.low if start is None else start, high=figure.x.high if stop is None else stop)
+    panels = tuple(panel if panel.x is not None else _panel(panel, low, high) for panel in figure.panels)
+    return replace(figure, x=axis, panels=panels)
+
+
+def _panel(panel: Panel, low: float, high: float) -> Panel:
+    spans = (
+        replace(span, start=max(span.start, low), end=min(span.end, high))
+        for span in panel.spans
+        if span.end > low and span.start < high
+    )
+    return replace(
+        panel,
+        series=tuple(_series(series, low, high) for series in panel.series),
+        events=tuple(_events(events, low, high) for events in panel.events),
+        spans=tuple(spans),
+    )
+
+
+def _series(series: Series, low: float, high: float) -> Series:
+    inside = (series.x >= low) & (series.x <= high)
+    rows = np.flatnonzero(inside)
+    if series.kind in ("points", "bars"):
+        return series.take(rows)
+    first, after = (int(np.searchsorted(series.x, edge, side)) for edge, side in ((low, "left"), (high, "right")))
+    begins = 0 < first < len(series.x) and (first == after or series.x[first] > low)
+    ends = 0 < after < len(series.x) and series.x[after - 1] < high
+    taken = np.concatenate([[first - 1] if begins else [], np.arange(first, after), [after - 1] if ends else []])
+    cut = series.take(taken.astype(np.intp))
+    x = cut.x.copy()
+    x[:1] = low if begins else x[:1]
+    x[-1:] = high if ends else x[-1:]
+    edges = {"y": _held(series, series.y, cut.y, x, begins, ends)}
+    if series.y2 is not None and cut.y2 is not None:
+        edges["y2"] = _held(series, series.y2, cut.y2, x, begins, ends)
+    return replace(cut, x=x, **edges)
+
+
+def _held(series: Series, whole: FloatArray, cut: FloatArray, x: FloatArray, begins: bool, ends: bool) -> FloatArray:  # noqa: FBT001 - which ends are new
+    """Return the values of the cut curve: those at new ends between their neighbours, where it is a line."""
+    if series.kind != "line":
+        return cut
+    values = cut.copy()
+    for at in (*((0,) if begins else ()), *((-1,) if ends else ())):
+        values[at] = np.interp(x[at], series.x, whole)
+    return values
+
+
+def _events(events: Events, low: float, high: float) -> Events:
+    rows = np.flatnonzero((events.x >= low) & (events.x <= high))
+    return replace(
+        events,
+        x=events.x[rows],
+        y=None if events.y is None else events.y[rows],
+        frame=None if events.frame is None else events.frame[rows],
+        labels=tuple(events.labels[row] for row in rows) if events.labels else (),
+        details=tuple(events.details[row] for row in rows) if events.details else (),
+    )
