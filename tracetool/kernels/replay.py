@@ -73,6 +73,10 @@ if TYPE_CHECKING:
 
 #: A hole in the sequence wider than this many segments is no lost frame but another part of the connection.
 MAX_UNSEEN = 1 << 14
+#: A frame, or a hole, is no more segments than this.
+MAX_PER_FRAME = 1 << 14
+#: What the capture missed may be this many segments for each packet that it has.
+MAX_UNSEEN_PER_PACKET = 16
 #: Outstanding segments beyond which the oldest are given up: a window of a gigabyte of small segments.
 MAX_OUTSTANDING = 1 << 20
 INITIAL_RTO_NS = 1_000_000_000
@@ -106,12 +110,13 @@ def longer(events: Ints) -> Ints:
 @kernel
 def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int) -> Ints:
     """Put the segments of one frame on the board; returns the board, which may have grown."""
+    step = max(mss, (end - seq) // MAX_PER_FRAME)
     while seq < end:
         if s[TAIL] - s[HEAD] >= MAX_OUTSTANDING:
             restart(s, seq)
         if s[TAIL] - s[HEAD] >= board.shape[0]:
             board = grown(board, s)
-        stop = min(seq + mss, end)
+        stop = min(seq + step, end)
         append(board, s, seq, stop, now, tags)
         seq = stop
     return board
@@ -167,6 +172,7 @@ def replay(
     s[SND_WND] = -1
     started = False
     running = False
+    unseen = 0
     syn_time = 0
     syn_sent = 0
     for i in range(count):
@@ -202,8 +208,12 @@ def replay(
                     una = start
                 restart(s, una)
                 started = True
-            if start > s[SND_NXT] + MAX_UNSEEN * mss:
-                restart(s, start)
+            hole = (start - s[SND_NXT]) // mss
+            if hole > 0:
+                unseen += hole
+                if hole > MAX_UNSEEN or unseen > MAX_UNSEEN + MAX_UNSEEN_PER_PACKET * i:
+                    unseen -= hole
+                    restart(s, start)
             if start < s[SND_NXT] and end > s[SND_UNA]:
                 n = find(board, s, max(start, s[SND_UNA]))
                 stop = find(board, s, min(end, s[SND_NXT]) - 1) + 1

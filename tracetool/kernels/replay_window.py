@@ -140,8 +140,8 @@ if TYPE_CHECKING:
 
 #: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
 OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
-OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED = 7, 8, 9, 10, 11, 12, 13
-OUT_WIDTH = 14
+OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED, OUT_PRIOR = 7, 8, 9, 10, 11, 12, 13, 14
+OUT_WIDTH = 15
 #: A sender that is not paced answers an ACK within this time, unless its application has nothing to send.
 AT_ONCE_NS = 1_000_000
 #: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
@@ -450,6 +450,7 @@ def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
     """Write down what an event made of the window, and why HyStart fired if it did."""
     o[OUT_CWND_AFTER] = w[CWND]
     o[OUT_SSTHRESH_AFTER] = w[SSTHRESH]
+    o[OUT_PRIOR] = w[PRIOR_CWND]
     if fired:
         o[OUT_FOUND] = w[FOUND_BY]
         o[OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]

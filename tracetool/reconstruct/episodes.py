@@ -51,11 +51,20 @@ def slow_starts(events: Ints, fit: Fit) -> pl.DataFrame:
         slow = window[:, rw.OUT_CWND_AFTER] < window[:, rw.OUT_SSTHRESH_AFTER]
         slow &= (state != rc.CWR_STATE) & (state != rc.RECOVERY)
     edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
-    rows = [
-        _slow_start(events, fit, int(first), int(last), number)
-        for number, (first, last) in enumerate(zip(edges[::2], edges[1::2], strict=True))
-    ]
+    spans = _joined(list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)), events)
+    rows = [_slow_start(events, fit, first, last, number) for number, (first, last) in enumerate(spans)]
     return _frame(rows, "slow_starts")
+
+
+def _joined(spans: list[tuple[int, int]], events: Ints) -> list[tuple[int, int]]:
+    """Spans of slow start, those in one that only a reduction interrupted that was undone at once."""
+    joined: list[tuple[int, int]] = []
+    for first, last in spans:
+        if joined and events[first, rc.OPS] & (rc.OP_UNDO | rc.OP_UNDO_LATE):
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return joined
 
 
 def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int) -> dict[str, Any]:
@@ -176,8 +185,10 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
             end = following
         # an undo can come a moment after the state is left, with the next DSACK
         late = following if end is None else min(following, len(events) - 1)
-        before, after = int(window[begin, rw.OUT_CWND]), int(window[begin, rw.OUT_SSTHRESH_AFTER])
         op = int(ops[begin])
+        reduced = not op & rc.OP_RTO or bool(op & rc.OP_RTO_REDUCE)  # one timeout a window reduces, the next do not
+        before = int(window[begin, rw.OUT_PRIOR if reduced and window[begin, rw.OUT_PRIOR] else rw.OUT_CWND])
+        after = int(window[begin, rw.OUT_SSTHRESH_AFTER])
         rows.append(
             {
                 "start": int(events[begin, rc.TIME]),
@@ -185,7 +196,7 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
                 "kind": "rto" if op & rc.OP_RTO else "cwr" if op & rc.OP_CWR else "fast",
                 "cwnd_before_segments": before,
                 "ssthresh_after_segments": after if after < wc.INFINITE else None,
-                "beta": after / before if after < wc.INFINITE and before else None,
+                "beta": after / before if reduced and after < wc.INFINITE and before else None,
                 "lost_segments": int(lost[(end if end is not None else len(events) - 1) + 1] - lost[begin]),
                 "undone": bool(undos[min(late + 1, len(events))] - undos[begin] > 0),
             }

@@ -114,8 +114,6 @@ def fit(
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
     spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
-    if not hypothesis.paced and spread > MOSTLY:
-        segments += float(w[wc.FIT_SPREAD])  # it would have sent these at once
     if segments > limit:
         groups = sends(events)
     misfit = segments / max(groups, 1) + looseness(hypothesis, spread)

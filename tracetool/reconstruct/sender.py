@@ -45,6 +45,8 @@ ALMOST_ALL = 0.999
 #: Guesses of a threshold that differ by less than this factor agree.
 AGREE = 1.1
 TIMESTAMP_OPTION_BYTES = 12
+#: No TCP sends smaller full segments (Linux: TCP_MIN_MSS, with its options).
+LEAST_SEGMENT_BYTES = 48
 
 
 def segment_bytes(packets: FlowPackets, facts: FlowFacts) -> int:
@@ -60,15 +62,16 @@ def segment_bytes(packets: FlowPackets, facts: FlowFacts) -> int:
     int
         Bytes, at least 1.
     """
-    single = packets.payload[packets.outbound & (packets.segments == 1)]
-    seen = int(single.max()) if len(single) else 0
+    sent = packets.outbound & (packets.payload > 0)
+    each = -(-packets.payload[sent] // np.maximum(packets.segments[sent], 1))
+    seen = int(each.max()) if len(each) else 0
     offered = [mss for mss in (facts.mss_bytes, facts.mss_own_bytes) if mss]
     if not offered:
-        return max(seen, 1) if seen else 1460
+        return max(seen, LEAST_SEGMENT_BYTES)
     allowed = min(offered) - (TIMESTAMP_OPTION_BYTES if facts.timestamps else 0)
-    # a path with a smaller MTU, or options that come and go: what is sent most is the measure
-    super_frames = bool((packets.segments > 1).any())
-    return max(seen if seen and not super_frames else min(allowed, max(seen, allowed)), 1)
+    # a path with a smaller MTU is told by what is sent; of super-frames only the handshake tells
+    super_frames = bool((packets.segments[sent] > 1).any())
+    return max(allowed if super_frames or not seen else seen, LEAST_SEGMENT_BYTES)
 
 
 def timestamp_tick(packets: FlowPackets) -> int:
