@@ -47,6 +47,7 @@ class Sample(NamedTuple):
     capture: str = "sender"
     flows: tuple[int, ...] = (0,)
     logs: bool = True
+    packets: bool = True
 
 
 SAMPLES = {
@@ -81,6 +82,12 @@ SAMPLES = {
     ),
     "reno-nanoseconds": Sample(
         "four-mixed-nano", 5, "time stamps in nanoseconds; Reno squeezed by three other flows", flows=(1,)
+    ),
+    "cubic-no-exit": Sample(
+        "cubic-rwnd-limited",
+        1.2,
+        "the receiver's window holds CUBIC back before slow start ends; the kernel's logs only",
+        packets=False,
     ),
 }
 
@@ -164,7 +171,7 @@ def cut_ss(text: str, flows: set[frozenset[str]], start: float, end: float) -> s
 
 
 def kernel_word(probe: str, flow: frozenset[str], counters: dict[str, int] | None, start: float) -> dict[str, Any]:
-    """What the kernel said: when ssthresh was first set, cwnd then, HyStart's counters, retransmissions in the span.
+    """What the kernel said: when ssthresh was first set, cwnd then (or at last), HyStart's counters, retransmissions.
 
     The counters are the host's, so they say something about a flow only where it had the host to itself.
     """
@@ -172,7 +179,7 @@ def kernel_word(probe: str, flow: frozenset[str], counters: dict[str, int] | Non
     left = next((m for m in rows if int(m["ssthresh"]) != UNSET), None)
     return {
         "exit_seconds": round(float(left["time"]) - start, 3) if left else None,
-        "cwnd_segments": int(left["cwnd"]) if left else None,
+        "cwnd_segments": int((left or rows[-1])["cwnd"]),
         "ssthresh_segments": int(left["ssthresh"]) if left else None,
         "retransmissions": probe.count(": tcp_retransmit_skb: "),
         "counters": {name: counters[f"TcpExtTCP{name}"] if counters else None for name in COUNTERS},
@@ -198,7 +205,7 @@ def cut(name: str, sample: Sample, traces: Path) -> dict[str, bytes]:
     start_ns = mine[0].time_ns
     end_ns = start_ns + int(sample.seconds * 10**9)
     kept = [f for f in mine if f.time_ns < end_ns]
-    files = {f"{name}.pcap": capture[:24] + b"".join(f.header + f.data for f in kept)}
+    files = {f"{name}.pcap": capture[:24] + b"".join(f.header + f.data for f in kept)} if sample.packets else {}
     start, end = start_ns / 1e9 - 1e-6, end_ns / 1e9
     probe = cut_probe(read(folder / "tcp_probe.txt.gz").decode(), flows, start, end)
     if sample.logs:
@@ -216,6 +223,8 @@ def cut(name: str, sample: Sample, traces: Path) -> dict[str, bytes]:
 
 def exit_text(word: dict[str, Any]) -> str:
     """The kernel's word on the first slow start, in a few words."""
+    if word["exit_seconds"] is None:  # the host's counters are of its whole run, and say nothing about this part of it
+        return f"ssthresh not set, cwnd {word['cwnd_segments']} at the end; {word['retransmissions']} retransmissions"
     counters = word["counters"]
     test = next((t for t in ("Train", "Delay") if counters[f"Hystart{t}Detect"]), None)
     said = f"; `TCPHystart{test}Cwnd` {counters[f'Hystart{test}Cwnd']}" if test else ""
