@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.replay_ack import SCRATCH_WIDTH, process_ack
+from tracetool.kernels.replay_ack import process_ack
 from tracetool.kernels.replay_board import append, find, grown, pipe
 from tracetool.kernels.replay_columns import (
     BACKOFF,
@@ -43,6 +43,7 @@ from tracetool.kernels.replay_columns import (
     ROOM,
     RTO,
     SACKED_OUT,
+    SCRATCH_WIDTH,
     SENT_AGAIN,
     SENT_NEW,
     SHORT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.replay_ack import enter_recovery, start_undo
+from tracetool.kernels.replay_alert import enter_recovery, start_undo
 from tracetool.kernels.replay_board import link_newest, mark_lost, pipe, stamp, unlink
 from tracetool.kernels.replay_columns import (
     BACKOFF,

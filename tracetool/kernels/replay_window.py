@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.bbr import (
     bbr_react,
@@ -33,7 +31,6 @@ from tracetool.kernels.replay_columns import (
     CWR_STATE,
     DELIVERED_BEFORE,
     ECHO,
-    FIRST_SEND,
     FLAGS,
     IDLE,
     KIND,
@@ -87,17 +84,11 @@ from tracetool.kernels.window_columns import (
     CWND,
     CWND_STAMP,
     CWND_USED,
-    DELAY,
     DELAY_MIN,
     EPOCH,
-    FIT_BURSTS,
     FIT_DEFICIT,
     FIT_GROUPS,
-    FIT_JUDGED,
-    FIT_LOWERED,
     FIT_RAISED,
-    FIT_ROUNDS,
-    FIT_SPREAD,
     FIT_SURPLUS,
     FOUND,
     FOUND_BY,
@@ -105,10 +96,8 @@ from tracetool.kernels.window_columns import (
     INFINITE,
     INITIAL_WINDOW,
     IS_LIMITED,
-    LAST_ACK,
     MAX_PACKETS_OUT,
     MSS,
-    PACED,
     PAST_SLOW_START,
     PLATEAU,
     PRIOR_CWND,
@@ -116,38 +105,36 @@ from tracetool.kernels.window_columns import (
     PROBE_BW,
     PRR_DELIVERED,
     PRR_OUT,
-    ROUND_AT_ONCE,
-    ROUND_DRAINED,
     ROUND_RTT,
-    ROUND_SENDS,
     ROUND_START,
-    ROUND_TOP,
-    SLACK,
-    SLACK_SEQ,
     SSTHRESH,
     SSTHRESH_GUESSED,
     START,
     TOLERANCE,
-    TRAIN,
     UNKNOWN_START,
     USAGE_SEQ,
 )
+from tracetool.kernels.window_judge import MOST_PER_MISS, judge
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
 
 #: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
 OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
-OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED, OUT_PRIOR = 7, 8, 9, 10, 11, 12, 13, 14
+OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED, OUT_PRIOR = (
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+)
 OUT_WIDTH = 15
-#: A sender that is not paced answers an ACK within this time, unless its application has nothing to send.
-AT_ONCE_NS = 1_000_000
-#: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
-MOST_PER_MISS = 16
-BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
-INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
 
 
@@ -236,7 +223,9 @@ def is_limited(w: Ints) -> bool:
 
 
 @kernel
-def validate(w: Ints, h: Ints, limited: bool, out: int, una: int, nxt: int, now: int, rto: int, state: int, blocked: bool) -> None:
+def validate(
+    w: Ints, h: Ints, limited: bool, out: int, una: int, nxt: int, now: int, rto: int, state: int, blocked: bool
+) -> None:
     """Note how much of the window is used; shrink one that is not (`tcp_cwnd_validate`; RFC 7661)."""
     if una >= w[USAGE_SEQ] or limited or (not w[IS_LIMITED] and out > w[MAX_PACKETS_OUT]):
         w[IS_LIMITED] = 1 if limited else 0
@@ -334,75 +323,6 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
         if is_limited(w):
             grow(w, h, e[NEWLY_DELIVERED], now)
         w[CWND_STAMP] = now
-
-
-@kernel
-def lower(w: Ints, h: Ints, e: Ints) -> None:
-    """Lower the window by what stayed unused; slow start that hardly grew in a round trip has ended unseen."""
-    ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
-    w[CWND] = max(w[CWND] - w[SLACK], 1)
-    if ended:
-        w[SSTHRESH] = max(w[CWND], 2)
-        if h[HYSTART] and not w[FOUND]:
-            w[FOUND] = 1
-            w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
-
-
-@kernel
-def end_round(w: Ints, h: Ints, e: Ints) -> None:
-    """A round trip is over: judge how the window was filled in it.
-
-    The smallest part of the window that stayed unused counts against the hypothesis, and the window is lowered by it,
-    unless something else held the sender back: the receiver's window, or the application. An application that has
-    nothing to send lets the flight drain; a sender with data defers at most a third of its window
-    (`tcp_tso_should_defer`), and one that is not paced sends as an ACK arrives.
-    """
-    if w[ROUND_SENDS] > 0:
-        w[FIT_ROUNDS] += 1
-        backlogged = not w[ROUND_DRAINED] and (h[PACED] or 2 * w[ROUND_AT_ONCE] >= w[ROUND_SENDS])
-        if backlogged and w[SLACK] < INFINITE:
-            w[FIT_JUDGED] += 1
-            if w[SLACK] > 0 and h[CC] != BBR:
-                w[FIT_LOWERED] += 1
-                if not w[UNKNOWN_START]:
-                    w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
-                if e[STATE_AFTER] == OPEN:
-                    lower(w, h, e)
-    w[SLACK] = INFINITE
-    w[SLACK_SEQ] = e[NXT]
-    w[ROUND_SENDS] = 0
-    w[ROUND_AT_ONCE] = 0
-    w[ROUND_TOP] = 0
-    w[ROUND_DRAINED] = 0
-
-
-@kernel
-def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
-    """Count how far the sends after an event stray from the hypothesis; of BBR, what it sends faster than it paces."""
-    if e[UNA] >= w[SLACK_SEQ]:
-        end_round(w, h, e)
-    if sent == 0:
-        if 3 * e[PIPE] < 2 * w[ROUND_TOP] and e[STATE_AFTER] == OPEN:
-            w[ROUND_DRAINED] = 1
-        return
-    w[FIT_GROUPS] += 1
-    w[ROUND_SENDS] += 1
-    if e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS:
-        w[ROUND_AT_ONCE] += 1
-    w[ROUND_TOP] = max(w[ROUND_TOP], e[PIPE_SENT])
-    blocked = 0 <= e[ROOM] < h[MSS]
-    w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0))
-    took = e[LAST_SEND] - e[FIRST_SEND]
-    if e[SENT_NEW] > 2:
-        w[FIT_BURSTS] += 1
-        # paced, they leave over a time in which about as many are delivered
-        if 4 * took * max(w[CWND], 1) > (e[SENT_NEW] - 2) * e[SRTT_AFTER]:
-            w[FIT_SPREAD] += 1
-    if h[CC] == BBR:
-        burst = sent - BURST_SEGMENTS - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
-        if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
-            w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
-            w[FIT_LOWERED] += 1
 
 
 @kernel
@@ -514,8 +434,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         e = events[r]
         if r == 0:
             begun = e[NXT]
-        if e[PIPE_BEFORE] > w[CWND]:
-            w[CWND] = e[PIPE_BEFORE]
+        w[CWND] = max(w[CWND], e[PIPE_BEFORE])
         if write:
             note_before(w, out[r])
         if w[UNKNOWN_START] and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known

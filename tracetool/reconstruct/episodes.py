@@ -72,7 +72,13 @@ def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int) -> d
     ended = last < len(events)
     end = last if ended else len(events) - 1
     start_ops = events[first, rc.OPS]
-    kind = "start" if number == 0 else "rto" if start_ops & rc.OP_RTO or events[first, rc.STATE_AFTER] == rc.LOSS else "idle"
+    kind = (
+        "start"
+        if number == 0
+        else "rto"
+        if start_ops & rc.OP_RTO or events[first, rc.STATE_AFTER] == rc.LOSS
+        else "idle"
+    )
     cause, evidence = _exit(events, fit, end) if ended else ("none", "slow start was never left")
     min_rtt = int(events[end, rc.MIN_RTT_AFTER])
     cwnd = int(fit.window[end, rw.OUT_CWND])
@@ -110,7 +116,10 @@ def _exit(events: Ints, fit: Fit, end: int) -> tuple[str | None, str]:
     row = fit.window[end]
     if found == wc.TRAIN:
         span, least = row[rw.OUT_ROUND_TIME] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
-        return "hystart_train", f"ACKs followed each other by at most 2 ms for {span:.1f} ms of the round; shortest RTT {least:.1f} ms"
+        return (
+            "hystart_train",
+            f"ACKs followed each other by at most 2 ms for {span:.1f} ms of the round; shortest RTT {least:.1f} ms",
+        )
     if found == wc.DELAY:
         fastest, least = row[rw.OUT_ROUND_RTT] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
         return "hystart_delay", f"no RTT of the round under {fastest:.1f} ms; shortest before {least:.1f} ms"
@@ -205,7 +214,7 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
 
 
 def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     time = pl.Datetime("ns", "UTC")
     kinds: dict[str, Any] = {

@@ -165,8 +165,7 @@ def flow_packets(frame: pl.DataFrame, direction: str) -> FlowPackets:
     --------
     >>> packets = flow_packets(frame, "a2b")  # doctest: +SKIP
     """
-
-    import polars as pl  # noqa: PLC0415 - heavy, and nothing else here needs it
+    import polars as pl
 
     def ints(name: str, unknown: int = -1) -> Ints:
         return frame[name].cast(pl.Int64).fill_null(unknown).to_numpy()

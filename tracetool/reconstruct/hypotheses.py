@@ -110,7 +110,13 @@ def fit(
     """
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     out = np.zeros((len(events) if limit == NO_LIMIT else 0, rw.OUT_WIDTH), np.int64)
-    rw.replay_window(events, hypothesis.numbers(mss, initial_window, tolerance if hypothesis.algorithm == wc.BBR else 0), w, out, limit)
+    rw.replay_window(
+        events,
+        hypothesis.numbers(mss, initial_window, tolerance if hypothesis.algorithm == wc.BBR else 0),
+        w,
+        out,
+        limit,
+    )
     groups = int(w[wc.FIT_GROUPS])
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
     spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
@@ -133,9 +139,7 @@ def sends(events: Ints) -> int:
     return int(((events[:, rc.SENT_NEW] > 0) | (events[:, rc.SENT_AGAIN] > 0)).sum())
 
 
-def choose(
-    events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10, tolerance: int = 0
-) -> Choice:
+def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 10, tolerance: int = 0) -> Choice:
     """Try the hypotheses on the events of a flow and take the one that explains the sends best.
 
     Those that are clearly worse than the best so far are given up on the way; rare ones are tried only where the usual
@@ -174,7 +178,9 @@ def choose(
     best = next(f for f in fits if f.misfit <= least + near)
     if best.hypothesis.algorithm != wc.BBR and best.judged < SELDOM_JUDGED:
         # the window hardly showed: pacing is what is left to see
-        paced = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < 2 * UNEXPLAINED]
+        paced = [
+            f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < 2 * UNEXPLAINED
+        ]
         best = min(paced, key=lambda f: f.misfit, default=best)
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]

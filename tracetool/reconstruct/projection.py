@@ -154,6 +154,4 @@ def _picked(packets: FlowPackets, order: Ints, time: Ints) -> FlowPackets:
         for field in dataclasses.fields(packets)
         if field.name not in {"sack_edges", "sack_offsets", "time_ns"}
     }
-    return FlowPackets(
-        time_ns=time[order], sack_edges=packets.sack_edges[edges], sack_offsets=offsets, **plain
-    )
+    return FlowPackets(time_ns=time[order], sack_edges=packets.sack_edges[edges], sack_offsets=offsets, **plain)

@@ -238,7 +238,7 @@ def _phases(events: Ints, choice: Choice) -> Ints:
 
 
 def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     window = choice.best.window
     limits = _limits(events, window, mss, paced=choice.best.hypothesis.paced)
@@ -285,7 +285,7 @@ def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
 def _retransmissions(
     packets: FlowPackets, again: npt.NDArray[np.int8], segments: npt.NDArray[np.int32]
 ) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     at = np.flatnonzero(again)
     return pl.DataFrame(

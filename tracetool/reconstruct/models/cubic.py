@@ -20,7 +20,9 @@ HYPOTHESES = (
 #: leaves it, and well beyond that maximum.
 UNDER_WAY = (
     *(
-        Hypothesis(f"cubic at {plateau:.2f} of its last maximum", "cubic", CUBIC, start=PAST_SLOW_START, plateau=plateau)
+        Hypothesis(
+            f"cubic at {plateau:.2f} of its last maximum", "cubic", CUBIC, start=PAST_SLOW_START, plateau=plateau
+        )
         for plateau in (1.0, 0.95, 0.9, 0.8, 0.72, 1.05, 1.2, 1.5)
     ),
     Hypothesis("cubic in slow start, HyStart", "cubic", CUBIC, TRAIN | DELAY, start=IN_SLOW_START),
