@@ -1,0 +1,192 @@
+"""The inference gives back the state of a sender that was simulated by a slow twin, from its packets alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.naive import sender as naive
+from tracetool import tables
+from tracetool.reconstruct.flow import FlowFacts, FlowPackets
+from tracetool.reconstruct.sender import infer, segment_bytes, timestamp_tick
+
+FACTS = FlowFacts(1460, 1460, 7, 7, True, True, False, None, syn_seen=True, vantage="sender")
+SENDERS = {
+    "reno": ("reno", {}, {"rate": 1000, "delay": 40_000, "queue": 40}),
+    "reno, losses": ("reno", {}, {"rate": 800, "delay": 30_000, "queue": 60, "drop": frozenset({300, 301, 900, 1500})}),
+    "reno, timeout": ("reno", {}, {"rate": 500, "delay": 50_000, "queue": 30, "drop": frozenset(range(60, 95))}),
+    "cubic, HyStart": ("cubic", {"hystart": True}, {"rate": 2000, "delay": 40_000, "queue": 80}),
+    "cubic": ("cubic", {}, {"rate": 1500, "delay": 30_000, "queue": 120}),
+}
+
+
+def simulated(name, seconds=5):
+    cc, more, path = SENDERS[name]
+    rows, truth = naive.run(cc, naive.Path(**path), seconds, **more)
+    return FlowPackets(**naive.packets(rows)), np.array(truth)
+
+
+@pytest.fixture(scope="module", params=SENDERS)
+def case(request):
+    packets, truth = simulated(request.param)
+    return request.param, packets, truth, infer(packets, FACTS)
+
+
+def test_one_sample_stands_at_each_ack(case):
+    _, _packets, truth, inferred = case
+    times = inferred.samples["time"].to_physical().to_numpy() // 1000
+    assert np.array_equal(times, truth[:, 0])
+
+
+def test_cwnd_is_the_senders(case):
+    name, _, truth, inferred = case
+    off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[:, 1])
+    assert np.quantile(off, 0.99) <= (1 if name.startswith("reno") else 2)
+
+
+def test_ssthresh_is_the_senders(case):
+    _, _, truth, inferred = case
+    found = inferred.samples["ssthresh_segments"].fill_null(naive.INFINITE).to_numpy()
+    assert (np.abs(found - truth[:, 2]) <= 1).mean() > 0.99
+
+
+def test_srtt_is_the_senders(case):
+    _, _, truth, inferred = case
+    found = inferred.samples["srtt_ns"].to_numpy() / 1000
+    assert np.quantile(np.abs(found - truth[:, 3]) / truth[:, 3], 0.9) < 0.01
+
+
+def test_bounds_hold_the_window(case):
+    _, _, truth, inferred = case
+    low = inferred.samples["cwnd_low_segments"].to_numpy()
+    high = inferred.samples["cwnd_high_segments"].fill_null(1 << 40).to_numpy()
+    assert ((low <= truth[:, 1]) & (truth[:, 1] <= high)).mean() > 0.95
+
+
+def test_the_congestion_control_is_named(case):
+    name, _, _, inferred = case
+    assert inferred.cc == name.split(",")[0]
+    assert inferred.cc_confidence > 0.5
+
+
+def test_the_end_of_slow_start_has_its_cause(case):
+    name, _, truth, inferred = case
+    first = inferred.slow_starts.row(0, named=True)
+    assert first["kind"] == "start"
+    assert first["exit_cause"] == {"cubic, HyStart": "hystart_train"}.get(name, "loss")
+    ended = truth[truth[:, 2] < naive.INFINITE][0, 0]
+    assert abs(int(first["end"].timestamp() * 1e6) - ended) <= truth[-1, 3] // 2
+
+
+def test_recoveries_have_the_factor_of_their_congestion_control(case):
+    name, _, _, inferred = case
+    betas = inferred.recoveries["beta"].drop_nulls().to_numpy()
+    assert len(betas) > 0
+    assert np.allclose(betas, 0.5 if name.startswith("reno") else 717 / 1024, atol=0.05)
+
+
+def test_every_retransmission_has_its_trigger(case):
+    _, packets, _, inferred = case
+    sent: set[int] = set()
+    again = []
+    for at in np.flatnonzero(packets.outbound & (packets.payload > 0)):
+        if int(packets.seq[at]) in sent:
+            again.append(int(packets.frame[at]))
+        sent.add(int(packets.seq[at]))
+    assert inferred.retransmissions["frame"].to_list() == again
+    assert set(inferred.retransmissions["trigger"]) <= {"fast", "rto"}
+
+
+def test_rows_fit_their_tables(case):
+    _, _, _, inferred = case
+    for table in ("samples", "recoveries", "slow_starts"):
+        frame = getattr(inferred, table)
+        key = [pl.lit("x").alias("input"), pl.lit(0, pl.Int32).alias("flow"), pl.lit("a2b").alias("direction")]
+        more = [pl.lit("inferred").alias("origin")] if table == "samples" else []
+        tables.cast(table, frame.with_columns(*key, *more).to_arrow())
+
+
+def taken(packets, keep):
+    """The packets at `keep`, as a capture that lacks the others."""
+    counts = np.diff(packets.sack_offsets)[keep]
+    edges = [packets.sack_edges[packets.sack_offsets[i] : packets.sack_offsets[i + 1]] for i in keep]
+    columns = {
+        name: getattr(packets, name)[keep] for name in packets.__slots__ if name not in {"sack_edges", "sack_offsets"}
+    }
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return FlowPackets(sack_edges=np.concatenate(edges).astype(np.int64), sack_offsets=offsets, **columns)
+
+
+@pytest.mark.parametrize("name", ["reno", "cubic, HyStart"])
+def test_a_capture_that_lacks_frames_still_shows_the_window(name):
+    packets, truth = simulated(name)
+    keep = np.flatnonzero(np.random.default_rng(3).random(len(packets)) > 0.01)
+    inferred = infer(taken(packets, keep), FACTS)
+    at = np.searchsorted(truth[:, 0], inferred.samples["time"].to_physical().to_numpy() // 1000)
+    off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
+    assert np.quantile(off, 0.5) < 0.02
+    assert np.quantile(off, 0.9) < 0.1
+    assert inferred.cc == name.split(",")[0]
+
+
+@pytest.mark.parametrize("name", ["reno", "cubic, HyStart"])
+def test_a_capture_that_begins_late_shows_the_window_after_a_round_trip(name):
+    packets, truth = simulated(name, 8)
+    keep = np.arange(len(packets) // 4, len(packets))
+    late = replace(taken(packets, keep), window=np.full(len(keep), -1))
+    inferred = infer(late, FlowFacts(timestamps=True, vantage="sender"))
+    at = np.searchsorted(truth[:, 0], inferred.samples["time"].to_physical().to_numpy() // 1000)
+    off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
+    assert np.quantile(off, 0.5) < 0.02
+    assert np.quantile(off, 0.9) < 0.1
+    assert inferred.cc == name.split(",")[0]
+
+
+def test_packets_as_the_receiver_saw_them_give_the_senders_window():
+    packets, truth = simulated("reno")
+    # half a round trip later for data (queueing aside), earlier for ACKs; what the path dropped is never seen
+    path = naive.Path(**SENDERS["reno"][2])
+    free = 0.0
+    shift = np.full(len(packets), -path.delay // 2)
+    keep = np.ones(len(packets), bool)
+    first = packets.time_ns[0] // 1000
+    for i in np.flatnonzero(packets.outbound):
+        now = int(packets.time_ns[i] // 1000 - first)
+        if packets.payload[i] == 0:
+            shift[i] = path.delay // 2
+            continue
+        if (free - now) * path.rate / 1e6 > path.queue:
+            keep[i] = False
+            continue
+        free = max(free, float(now)) + 1e6 / path.rate
+        shift[i] = int(free) + path.delay // 2 - now
+    moved = replace(packets, time_ns=packets.time_ns + shift * 1000)
+    order = np.argsort(moved.time_ns[keep], kind="stable")
+    seen = taken(moved, np.flatnonzero(keep)[order])
+    inferred = infer(seen, replace(FACTS, vantage="receiver"))
+    times = inferred.samples["time"].to_physical().to_numpy() // 1000
+    at = np.clip(np.searchsorted(truth[:, 0], times), 0, len(truth) - 1)
+    off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
+    assert np.quantile(off, 0.5) < 0.05
+    assert np.quantile(off, 0.9) < 0.15
+    assert inferred.cc == "reno"
+
+
+def test_segment_size_and_clock():
+    packets, _ = simulated("reno", 1)
+    assert segment_bytes(packets, FACTS) == naive.MSS
+    assert segment_bytes(packets, FlowFacts()) == naive.MSS
+    assert timestamp_tick(packets) == 1_000_000
+
+
+def test_an_empty_flow_has_no_rows():
+    packets, _ = simulated("reno", 1)
+    nothing = taken(packets, np.arange(1))
+    inferred = infer(nothing, FACTS)
+    assert inferred.samples.height == 0
+    assert inferred.slow_starts.height == 0
+    assert inferred.recoveries.height == 0
+    assert inferred.cc is None
