@@ -84,7 +84,10 @@ def _path(x: FloatArray, y: FloatArray, *, step: bool) -> list[str]:
 
 
 def _events(events: Events, panel: Panel) -> list[str]:
-    """Return each event as a letter at its height, or at the foot of the plot with an arrow."""
+    """Return each event as a letter at its height, or at the foot of the plot with a tick upwards.
+
+    An arrow would do for the latter, but `xpl2gpl` takes the line behind one for its second half.
+    """
     floor = (
         panel.y.low
         if panel.y.low is not None
@@ -95,6 +98,6 @@ def _events(events: Events, panel: Panel) -> list[str]:
     lines = []
     for x, y, text in zip(events.x, heights, texts, strict=True):
         if np.isfinite(y):
-            lines += [f"{'uarrow' if events.y is None else 'dtick'} {x:.9f} {_number(y)}"]
+            lines += [f"{'utick' if events.y is None else 'dtick'} {x:.9f} {_number(y)}"]
             lines += [f"atext {x:.9f} {_number(y)}", ascii_only(text)]
     return lines
