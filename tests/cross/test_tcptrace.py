@@ -35,7 +35,8 @@ ONE_SEGMENT_A_FRAME = {
     "max segm size": "max_segment_bytes", "min segm size": "min_segment_bytes", "avg segm size": "mean_segment_bytes",
     "max # retrans": "max_retransmissions", "min retr time": "retransmit_min_ns", "max retr time": "retransmit_max_ns",
     "avg retr time": "retransmit_mean_ns", "sdv retr time": "retransmit_stdev_ns", "RTT max": "rtt_max_ns",
-    "RTT avg": "rtt_mean_ns",
+    "RTT avg": "rtt_mean_ns", "RTT min (last)": "rtt_last_min_ns", "RTT max (last)": "rtt_last_max_ns",
+    "RTT avg (last)": "rtt_last_mean_ns", "RTT sdv (last)": "rtt_last_stdev_ns",
 }  # fmt: skip
 #: Only where the capture was taken at the sender: elsewhere tcptrace calls a retransmission of what it did not see
 #: "out of order" (the last byte of a SYN sent again counts there, too).

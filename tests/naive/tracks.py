@@ -322,6 +322,11 @@ class Sender:
         if latest > last["again"]:
             self.total[k.POST_LOSS] += 1
         elif last["count"] != 1:
+            first = self.total[k.AMBIGUOUS] == 0
+            self.total[k.LAST_MIN] = sample if first else min(self.total[k.LAST_MIN], sample)
+            self.total[k.LAST_MAX] = max(self.total[k.LAST_MAX], sample)
+            self.total[k.LAST_SUM] += sample
+            self.total[k.LAST_SQUARES] += (sample // 1000) ** 2
             self.total[k.AMBIGUOUS] += 1
         elif not last["sacked"] and 0 <= sample < 600_000 * MS:
             full = timed - last["start"] >= self.largest

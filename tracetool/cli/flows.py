@@ -62,7 +62,7 @@ def _text(frame: pl.DataFrame) -> str:
                 row["cc"] or "-",
             ]
         )
-    headers = ["flow", "", "sender > receiver", "seconds", "payload", "goodput", "retx", "min RTT", "cc"]
+    headers = ["flow", "", "sender > receiver", "seconds", "payload", "goodput", "retx", "min RTT ms", "cc"]
     if several:
         return output.columns(["input", *headers], rows, left=(0, 2, 3, 9))
     return output.columns(headers, rows, left=(1, 2, 8))

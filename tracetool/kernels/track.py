@@ -55,8 +55,8 @@ NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE =
 # Totals of a direction; times in nanoseconds, squares in microseconds.
 (
     SAMPLES, FULL_SAMPLES, CUM_ACKED, AMBIGUOUS, POST_LOSS, TIMEOUTS, MOST_RETRANSMISSIONS, GAPS, GAP_MIN, GAP_MAX,
-    GAP_SUM, GAP_SQUARES, MIN_RTT, UNIQUE, TOTALS,
-) = range(15)  # fmt: skip
+    GAP_SUM, GAP_SQUARES, MIN_RTT, UNIQUE, LAST_MIN, LAST_MAX, LAST_SUM, LAST_SQUARES, TOTALS,
+) = range(19)  # fmt: skip
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 US = 1_000
@@ -380,6 +380,10 @@ def _follow(
                 if latest > sent:
                     total[POST_LOSS] += 1
                 elif not single:
+                    total[LAST_MIN] = sample if total[AMBIGUOUS] == 0 else min(total[LAST_MIN], sample)
+                    total[LAST_MAX] = max(total[LAST_MAX], sample)
+                    total[LAST_SUM] += sample
+                    total[LAST_SQUARES] += (sample // US) ** 2
                     total[AMBIGUOUS] += 1
                 elif clean and 0 <= sample < CLOCK_STEP:
                     rtt[i], rtt_seq[i], rtt_full[i] = sample, timed, full

@@ -210,6 +210,10 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
             "timeouts": totals[:, track.TIMEOUTS],
             "segments_cum_acked": totals[:, track.CUM_ACKED],
             "ambiguous_acks": totals[:, track.AMBIGUOUS],
+            "rtt_last_min_ns": totals[:, track.LAST_MIN],
+            "rtt_last_max_ns": totals[:, track.LAST_MAX],
+            "last_sum": totals[:, track.LAST_SUM],
+            "last_squares": totals[:, track.LAST_SQUARES],
             "post_loss_acks": totals[:, track.POST_LOSS],
             "max_retransmissions": totals[:, track.MOST_RETRANSMISSIONS],
             "gaps": totals[:, track.GAPS],
@@ -262,8 +266,8 @@ _ANY = frozenset(
     }
 )  # fmt: skip
 _HELPERS = (
-    "at", "way", "tcp", "unique", "gaps", "gap_sum", "gap_squares", "byte_time", "syn_at", "fin_at", "missing_other",
-    "sack_permitted", "timestamps", "missing",
+    "at", "way", "tcp", "unique", "gaps", "gap_sum", "gap_squares", "last_sum", "last_squares", "byte_time", "syn_at",
+    "fin_at", "missing_other", "sack_permitted", "timestamps", "missing",
 )  # fmt: skip
 
 
@@ -292,6 +296,10 @@ def _derived(rows: pl.DataFrame) -> pl.DataFrame:
         goodput_bps=_ratio(unique.cast(pl.Float64) * (BITS * SECOND), col("data_transmit_ns")),
         retransmit_stdev_ns=_deviation(col("gap_sum"), col("gap_squares"), col("gaps")),
         retransmit_mean_ns=_ratio(col("gap_sum"), col("gaps")),
+        rtt_last_mean_ns=_ratio(col("last_sum"), col("ambiguous_acks")),
+        rtt_last_stdev_ns=_deviation(col("last_sum"), col("last_squares"), col("ambiguous_acks")),
+        rtt_last_min_ns=pl.when(col("ambiguous_acks") > 0).then("rtt_last_min_ns"),
+        rtt_last_max_ns=pl.when(col("ambiguous_acks") > 0).then("rtt_last_max_ns"),
         weighted_owin_bytes=_ratio(col("byte_time"), col("duration_ns")),
         rtt_handshake_ns=pl.when(col("rtt_handshake_ns") >= 0).then("rtt_handshake_ns"),
         retransmit_min_ns=pl.when(col("gaps") > 0).then("retransmit_min_ns"),
