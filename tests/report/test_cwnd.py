@@ -75,7 +75,10 @@ def test_exits_carry_their_cause_and_losses_stand_at_cwnd(samples, marks):
 
 def test_an_exit_that_never_came_is_not_drawn(samples, marks):
     never = marks["slow_starts"].with_columns(end=pl.lit(None, pl.Datetime("ns", "UTC")))
-    assert "slow-start exit" not in by_name(cwnd_figure(samples, slow_starts=never))
+    figure = cwnd_figure(samples, slow_starts=never)
+    assert "slow-start exit" not in by_name(figure)
+    assert figure.subtitle.endswith("slow start did not end")
+    assert "did not end" not in cwnd_figure(samples, **marks).subtitle
 
 
 def test_phases_become_runs(samples):

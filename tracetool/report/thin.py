@@ -127,6 +127,29 @@ def _corner_rows(series: Series) -> NDArray[np.intp]:
     return np.flatnonzero(kept)
 
 
+def without_levels(figure: Figure) -> Figure:
+    """Return `figure` without the points amid the level of a step, which a picture does not show.
+
+    Examples
+    --------
+    >>> from tracetool.report.figure import Axis, Figure, Panel, Series
+    >>> steps = Series("cwnd", "step", np.arange(6.0), np.array([10.0, 10, 10, 10, 20, 20]))
+    >>> without_levels(Figure("t", Axis("time"), (Panel(Axis("window"), (steps,)),))).panels[0].series[0].x.tolist()
+    [0.0, 3.0, 4.0, 5.0]
+    """
+    panels = (
+        replace(
+            panel,
+            series=tuple(
+                series.take(_corner_rows(series)) if series.kind in ("step", "band") and len(series.x) else series
+                for series in panel.series
+            ),
+        )
+        for panel in figure.panels
+    )
+    return replace(figure, panels=tuple(panels))
+
+
 def thin_figure(figure: Figure, columns: int) -> Figure:
     """Return `figure` with every series thinned to `columns` pixel columns; events stay whole.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tracetool.report.plain import printable, wrap
-from tracetool.report.thin import thin_figure
+from tracetool.report.thin import thin_figure, without_levels
 from tracetool.report.ticks import scale_of
 from tracetool.report.vega_marks import ENTRY_PIXELS, LETTER_PIXELS, Canvas, legend_names
 
@@ -69,6 +69,8 @@ def to_spec(
         Pixel columns that curves are thinned to; by default `width`.
     """
     figure = thin_figure(figure, columns or width)
+    if not interactive:  # where there are tooltips, every point has one
+        figure = without_levels(figure)
     count = len(figure.panels)
     height = height or (SINGLE_HEIGHT if count == 1 else PANEL_HEIGHT * count)
     total = sum(panel.weight for panel in figure.panels)

@@ -119,7 +119,7 @@ def cwnd_figure(
         label = f"{len(flows)} flows"
     return Figure(
         title=f"cwnd and ssthresh: {label}" if label else "cwnd and ssthresh",
-        subtitle=_subtitle(samples),
+        subtitle=_subtitle(samples, slow_starts),
         x=Axis("time since first sample" if origin_ns is None else "time since start", "s"),
         panels=panels,
         notes=notes,
@@ -163,12 +163,14 @@ def _name(label: str | dict[int, str], flow: int) -> str:
     return label if isinstance(label, str) else label.get(flow, f"flow {flow}")
 
 
-def _subtitle(samples: pl.DataFrame) -> str:
-    """Say where the numbers come from and how many there are."""
+def _subtitle(samples: pl.DataFrame, slow_starts: pl.DataFrame | None) -> str:
+    """Say where the numbers come from, how many there are, and if slow start never ended."""
     if not len(samples):
         return "no samples"
     counts = dict(samples.group_by("origin", maintain_order=True).len().iter_rows())
-    return "samples: " + ", ".join(f"{counts[name]:,} {origin_words(name)}" for name in origins_in(samples))
+    words = "samples: " + ", ".join(f"{counts[name]:,} {origin_words(name)}" for name in origins_in(samples))
+    never = slow_starts is not None and len(slow_starts) > 0 and slow_starts["end"].null_count() == len(slow_starts)
+    return f"{words}; slow start did not end" if never else words
 
 
 def _panel(
