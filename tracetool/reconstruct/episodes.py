@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tracetool import tables
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
@@ -214,39 +216,23 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
 
 
 def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
-    import polars as pl
+    """Rows as a frame of the columns of their table that are known here."""
+    empty = _empty(table)
+    if not rows:
+        return empty
+    import polars as pl  # noqa: PLC0415
 
-    time = pl.Datetime("ns", "UTC")
-    kinds: dict[str, Any] = {
-        "slow_starts": {
-            "episode": pl.Int32,
-            "kind": pl.String,
-            "start": time,
-            "end": time,
-            "exit_cause": pl.String,
-            "cwnd_exit_segments": pl.Int64,
-            "ssthresh_segments": pl.Int64,
-            "rounds": pl.Int32,
-            "min_rtt_ns": pl.Int64,
-            "rtt_exit_ns": pl.Int64,
-            "bdp_segments": pl.Float64,
-            "exit_to_bdp": pl.Float64,
-            "verdict": pl.String,
-            "confidence": pl.Float64,
-            "evidence": pl.String,
-        },
-        "recoveries": {
-            "start": time,
-            "end": time,
-            "kind": pl.String,
-            "cwnd_before_segments": pl.Int64,
-            "ssthresh_after_segments": pl.Int64,
-            "beta": pl.Float64,
-            "lost_segments": pl.Int64,
-            "undone": pl.Boolean,
-        },
-    }[table]
-    columns = {name: [row[name] for row in rows] for name in kinds}
-    for name in ("start", "end"):
-        columns[name] = pl.Series(columns[name], dtype=pl.Int64).cast(time)  # type: ignore[assignment]
-    return pl.DataFrame(columns, schema=kinds)
+    columns = {name: [row[name] for row in rows] for name in empty.columns}
+    times = {name: pl.Series(columns[name], dtype=pl.Int64).cast(empty.schema[name]) for name in ("start", "end")}
+    return pl.DataFrame({**columns, **times}, schema=empty.schema)
+
+
+@cache
+def _empty(table: str) -> pl.DataFrame:
+    """Without rows; most flows are short and have none."""
+    import polars as pl  # noqa: PLC0415
+
+    key = {"input", "flow", "direction"}
+    frame = pl.from_arrow(tables.empty(table))
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table makes a frame, not a series
+    return frame.drop(key)

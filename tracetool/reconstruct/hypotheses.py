@@ -163,6 +163,9 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     Choice
     """
     groups = sends(events)
+    if groups < TOO_FEW:
+        only = fit(events, hypotheses(begun=begun)[0], mss, initial_window)
+        return Choice(only, (only,), None, None)
     near = AS_GOOD + 1 / max(groups, 1)
     fits: list[Fit] = []
     for rare in (False, True):
@@ -185,8 +188,6 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]
     best, equals = whole[0], tuple(whole)
-    if groups < TOO_FEW:
-        return Choice(best, equals, None, None)
     if best.misfit - looseness(best.hypothesis, best.spread) > UNEXPLAINED:
         return Choice(best, equals, "unknown", 0.0)
     other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)

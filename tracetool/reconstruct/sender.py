@@ -238,61 +238,64 @@ def _phases(events: Ints, choice: Choice) -> Ints:
 
 
 def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
-    import polars as pl
+    import polars as pl  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415 - Arrow arrays cost least to make, and most flows are short
 
     window = choice.best.window
     limits = _limits(events, window, mss, paced=choice.best.hypothesis.paced)
     low, high = _bounds(events, choice, limits)
     ack = events[:, rc.KIND] == rc.ON_ACK
+    rows = int(ack.sum())
 
-    def known(values: Ints, *, unknown: int = 0) -> pl.Series:
-        picked = pl.Series(values[ack])
-        return picked.zip_with(picked > unknown, pl.Series([None], dtype=pl.Int64))
+    def known(values: Ints, *, unknown: int = 0) -> pa.Array:
+        picked = values[ack]
+        return pa.array(picked, mask=picked <= unknown)
 
-    def word(words: tuple[str, ...], positions: Ints) -> pl.Series:
-        return pl.Series(words).gather(pl.Series(positions[ack]))
+    def word(words: tuple[str, ...], positions: Ints) -> pa.Array:
+        return pa.array(words).take(pa.array(positions[ack]))
 
     ssthresh = window[:, rw.OUT_SSTHRESH]
-    ssthresh = np.where(ssthresh >= wc.INFINITE, 0, ssthresh)
-    return pl.DataFrame(
-        {
-            "time": pl.Series(events[ack, rc.TIME]).cast(pl.Datetime("ns", "UTC")),
-            "cwnd_segments": window[ack, rw.OUT_CWND],
-            "cwnd_low_segments": low[ack],
-            "cwnd_high_segments": known(high),
-            "ssthresh_segments": known(ssthresh),
-            "srtt_ns": known(events[:, rc.SRTT_BEFORE]),
-            "rttvar_ns": known(events[:, rc.RTTVAR_BEFORE]),
-            "min_rtt_ns": known(events[:, rc.MIN_RTT_BEFORE]),
-            "inflight_bytes": np.maximum(events[ack, rc.PIPE_BEFORE], 0) * mss,
-            "mss_bytes": np.full(int(ack.sum()), mss),
-            "snd_una": events[ack, rc.UNA_BEFORE],
-            "snd_nxt": events[ack, rc.NXT_BEFORE],
-            "snd_wnd_bytes": known(events[:, rc.WND_BEFORE], unknown=-1),
-            "pacing_rate_bps": known(8 * np.roll(window[:, rw.OUT_RATE], 1)),
-            "phase": word(PHASES + BBR_PHASES, _phases(events, choice)),
-            "limited_by": word(LIMITS, limits),
-            "ca_state": word(STATES, events[:, rc.STATE_BEFORE]),
-            "cc": pl.Series([choice.cc], dtype=pl.String).new_from_index(0, int(ack.sum())),
-            "lost_segments": events[ack, rc.LOST_BEFORE],
-            "sacked_segments": events[ack, rc.SACKED_BEFORE],
-            "retransmitted_segments": events[ack, rc.RETRANSMITTED_BEFORE],
-            "delivered_segments": events[ack, rc.DELIVERED_BEFORE],
-        }
-    )
+    columns = {
+        "time": pa.array(events[ack, rc.TIME]).cast(pa.timestamp("ns", "UTC")),
+        "cwnd_segments": pa.array(window[ack, rw.OUT_CWND]),
+        "cwnd_low_segments": pa.array(low[ack]),
+        "cwnd_high_segments": known(high),
+        "ssthresh_segments": known(np.where(ssthresh >= wc.INFINITE, 0, ssthresh)),
+        "srtt_ns": known(events[:, rc.SRTT_BEFORE]),
+        "rttvar_ns": known(events[:, rc.RTTVAR_BEFORE]),
+        "min_rtt_ns": known(events[:, rc.MIN_RTT_BEFORE]),
+        "inflight_bytes": pa.array(np.maximum(events[ack, rc.PIPE_BEFORE], 0) * mss),
+        "mss_bytes": pa.array(np.full(rows, mss)),
+        "snd_una": pa.array(events[ack, rc.UNA_BEFORE]),
+        "snd_nxt": pa.array(events[ack, rc.NXT_BEFORE]),
+        "snd_wnd_bytes": known(events[:, rc.WND_BEFORE], unknown=-1),
+        "pacing_rate_bps": known(8 * np.roll(window[:, rw.OUT_RATE], 1)),
+        "phase": word(PHASES + BBR_PHASES, _phases(events, choice)),
+        "limited_by": word(LIMITS, limits),
+        "ca_state": word(STATES, events[:, rc.STATE_BEFORE]),
+        "cc": pa.nulls(rows, pa.string()) if choice.cc is None else pa.repeat(choice.cc, rows),
+        "lost_segments": pa.array(events[ack, rc.LOST_BEFORE]),
+        "sacked_segments": pa.array(events[ack, rc.SACKED_BEFORE]),
+        "retransmitted_segments": pa.array(events[ack, rc.RETRANSMITTED_BEFORE]),
+        "delivered_segments": pa.array(events[ack, rc.DELIVERED_BEFORE]),
+    }
+    frame = pl.from_arrow(pa.table(columns), rechunk=False)
+    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table makes a frame, not a series
+    return frame
 
 
 def _retransmissions(
     packets: FlowPackets, again: npt.NDArray[np.int8], segments: npt.NDArray[np.int32]
 ) -> pl.DataFrame:
-    import polars as pl
+    import polars as pl  # noqa: PLC0415
 
     at = np.flatnonzero(again)
     return pl.DataFrame(
         {
             "frame": packets.frame[at],
-            "trigger": np.array(TRIGGERS)[again[at]],
-            "spurious": pl.Series([None], dtype=pl.Boolean).new_from_index(0, len(at)),
+            "trigger": [TRIGGERS[why] for why in again[at].tolist()],
+            "spurious": [None] * len(at),
             "segments": segments[at],
-        }
+        },
+        schema={"frame": pl.Int64, "trigger": pl.String, "spurious": pl.Boolean, "segments": pl.Int32},
     )
