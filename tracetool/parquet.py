@@ -94,14 +94,16 @@ class TableFile:
             raise self._error
 
     def _work(self) -> None:
+        ended = False
         try:
             with _writer(self.table, self.path, self._physical) as writer:
                 while (rows := self._queue.get()) is not None:
                     writer.write_table(rows, self.row_group)
                     del rows  # its memory may be used again while this waits for the next piece
+                ended = True
         except BaseException as error:  # noqa: BLE001 - handed to the thread that writes or closes
             self._error = error
-            while self._queue.get() is not None:
+            while not ended and self._queue.get() is not None:  # a disk may be full only as the file is completed
                 pass
 
 
