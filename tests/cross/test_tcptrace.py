@@ -97,8 +97,8 @@ def agree(pairs, labels):
     compared = 0
     for row, theirs in pairs:
         for label, column in labels.items():
-            if label not in theirs:
-                continue
+            if label not in theirs or (label == "RTT sdv (last)" and row["ambiguous_acks"] <= 2):
+                continue  # tcptrace takes two samples to have no spread
             value, unit = theirs[label]
             mine = row[column]
             slack = 1.0 if "mean" in column and unit == "bytes" else HALF_DIGIT.get(unit, 0) if unit in UNITS else 0
