@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.window_columns import (
+    COUNT,
+    CSS_BASE,
+    CSS_ROUNDS,
     CWND,
     DELAY,
     DELAY_MIN,
@@ -16,8 +19,10 @@ from tracetool.kernels.window_columns import (
     HYSTART,
     HYSTART_ERA,
     LAST_ACK,
+    LAST_ROUND_RTT,
     MSS,
     PACED,
+    PLUS_PLUS,
     ROUND_RTT,
     ROUND_START,
     SAMPLES,
@@ -38,6 +43,7 @@ DELAY_MIN_NS, DELAY_MAX_NS = 4_000_000, 16_000_000
 ACK_DELAY_MAX_NS = 1_000_000
 GSO_MAX_BYTES = 65536
 FOREVER = 1 << 62
+CSS_MOST_ROUNDS, CSS_GROWTH_DIVISOR, MOST_PER_ACK = 5, 4, 8
 
 
 @kernel
@@ -85,3 +91,47 @@ def hystart_update(w: Ints, h: Ints, now: int, delay: int, una: int, nxt: int, s
                 w[FOUND_BY] = DELAY
             w[FOUND] = 1
             w[SSTHRESH] = w[CWND]
+
+
+@kernel
+def hystart_plus_update(w: Ints, now: int, delay: int, una: int, nxt: int) -> None:
+    """Take one RTT sample of HyStart++ (RFC 9406): where a round got slower, slow start becomes conservative first.
+
+    CSS_ROUNDS counts the rounds of conservative slow start from 1; after five of them slow start ends. A round that is
+    faster than the one that began it takes it back.
+    """
+    if una > w[END_SEQ]:
+        w[LAST_ROUND_RTT] = w[ROUND_RTT]
+        hystart_reset(w, now, nxt)
+        if w[CSS_ROUNDS] > 0:
+            w[CSS_ROUNDS] += 1
+            if w[CSS_ROUNDS] > CSS_MOST_ROUNDS:
+                w[FOUND] = 1
+                w[FOUND_BY] = PLUS_PLUS
+                w[SSTHRESH] = w[CWND]
+                return
+    w[ROUND_RTT] = min(w[ROUND_RTT], delay)
+    w[SAMPLES] += 1
+    if w[SAMPLES] < MIN_SAMPLES:
+        return
+    if w[CSS_ROUNDS] > 0:
+        if w[ROUND_RTT] < w[CSS_BASE]:
+            w[CSS_ROUNDS] = 0
+    elif 0 < w[LAST_ROUND_RTT] < FOREVER:
+        later = min(max(w[LAST_ROUND_RTT] >> 3, DELAY_MIN_NS), DELAY_MAX_NS)
+        if w[ROUND_RTT] >= w[LAST_ROUND_RTT] + later:
+            w[CSS_BASE] = w[ROUND_RTT]
+            w[CSS_ROUNDS] = 1
+
+
+@kernel
+def hystart_plus_growth(w: Ints, acked: int, paced: bool) -> int:
+    """Segments by which HyStart++ lets slow start grow: at most eight an ACK unless paced; a quarter in CSS."""
+    if not paced:
+        acked = min(acked, MOST_PER_ACK)
+    if w[CSS_ROUNDS] == 0:
+        return acked
+    w[COUNT] += acked
+    grown = w[COUNT] // CSS_GROWTH_DIVISOR
+    w[COUNT] -= grown * CSS_GROWTH_DIVISOR
+    return grown

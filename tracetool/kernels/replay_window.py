@@ -24,7 +24,7 @@ from tracetool.kernels.cubic import (
     cubic_ssthresh,
     cubic_update,
 )
-from tracetool.kernels.hystart import FOREVER, hystart_reset, hystart_update
+from tracetool.kernels.hystart import FOREVER, hystart_plus_growth, hystart_plus_update, hystart_reset, hystart_update
 from tracetool.kernels.replay_columns import (
     ADVANCED,
     CA_RTT,
@@ -98,8 +98,10 @@ from tracetool.kernels.window_columns import (
     IS_LIMITED,
     MAX_PACKETS_OUT,
     MSS,
+    PACED,
     PAST_SLOW_START,
     PLATEAU,
+    PLUS_PLUS,
     PRIOR_CWND,
     PRIOR_SSTHRESH,
     PROBE_BW,
@@ -193,6 +195,9 @@ def prr(w: Ints, delivered: int, lost: int, advanced: bool, pipe: int) -> None:
 def grow(w: Ints, h: Ints, acked: int, now: int) -> None:
     """Slow start up to the threshold, then what the congestion control does (`cong_avoid`)."""
     if w[CWND] < w[SSTHRESH]:
+        if h[HYSTART] & PLUS_PLUS and not w[FOUND]:
+            w[CWND] = min(w[CWND] + hystart_plus_growth(w, acked, h[PACED] != 0), w[SSTHRESH])
+            return
         larger = min(w[CWND] + acked, w[SSTHRESH])
         acked -= larger - w[CWND]
         w[CWND] = larger
@@ -285,13 +290,16 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
             cubic_reset(w)
             hystart_reset(w, now, e[NXT_BEFORE])
         return
-    if h[CC] == CUBIC and e[KIND] == ON_ACK and e[CA_RTT] >= 0:
+    if (h[CC] == CUBIC or h[HYSTART]) and e[KIND] == ON_ACK and e[CA_RTT] >= 0:
         delay = max(e[CA_RTT], 1)
         if not (w[EPOCH] and now - w[EPOCH] < SAMPLE_PAUSE_NS):
             if w[DELAY_MIN] == 0 or delay < w[DELAY_MIN]:
                 w[DELAY_MIN] = delay
             if h[HYSTART] and not w[FOUND] and w[CWND] < w[SSTHRESH]:
-                hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
+                if h[HYSTART] & PLUS_PLUS:
+                    hystart_plus_update(w, now, delay, e[UNA], e[NXT_BEFORE])
+                else:
+                    hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
     if e[FLAGS] & ECHO:
         w[PRIOR_SSTHRESH] = 0
     if ops & (OP_TLP_LOSS | OP_CWR | OP_RECOVERY) and w[SSTHRESH_GUESSED]:

@@ -125,6 +125,8 @@ def _exit(events: Ints, fit: Fit, end: int) -> tuple[str | None, str]:
     if found == wc.DELAY:
         fastest, least = row[rw.OUT_ROUND_RTT] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
         return "hystart_delay", f"no RTT of the round under {fastest:.1f} ms; shortest before {least:.1f} ms"
+    if found == wc.PLUS_PLUS:
+        return "hystart_delay", "HyStart++: five rounds of conservative slow start after one that got slower"
     if ops & rc.OP_RTO:
         return "rto", "a retransmission timeout"
     if ops & rc.OP_CWR:
@@ -220,7 +222,7 @@ def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
     empty = _empty(table)
     if not rows:
         return empty
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     columns = {name: [row[name] for row in rows] for name in empty.columns}
     times = {name: pl.Series(columns[name], dtype=pl.Int64).cast(empty.schema[name]) for name in ("start", "end")}
@@ -230,9 +232,9 @@ def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
 @cache
 def _empty(table: str) -> pl.DataFrame:
     """Without rows; most flows are short and have none."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     key = {"input", "flow", "direction"}
     frame = pl.from_arrow(tables.empty(table))
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table makes a frame, not a series
+    assert isinstance(frame, pl.DataFrame)
     return frame.drop(key)

@@ -238,8 +238,8 @@ def _phases(events: Ints, choice: Choice) -> Ints:
 
 
 def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415
-    import pyarrow as pa  # noqa: PLC0415 - Arrow arrays cost least to make, and most flows are short
+    import polars as pl
+    import pyarrow as pa
 
     window = choice.best.window
     limits = _limits(events, window, mss, paced=choice.best.hypothesis.paced)
@@ -280,14 +280,14 @@ def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
         "delivered_segments": pa.array(events[ack, rc.DELIVERED_BEFORE]),
     }
     frame = pl.from_arrow(pa.table(columns), rechunk=False)
-    assert isinstance(frame, pl.DataFrame)  # noqa: S101 - a table makes a frame, not a series
+    assert isinstance(frame, pl.DataFrame)
     return frame
 
 
 def _retransmissions(
     packets: FlowPackets, again: npt.NDArray[np.int8], segments: npt.NDArray[np.int32]
 ) -> pl.DataFrame:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     at = np.flatnonzero(again)
     return pl.DataFrame(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracetool.kernels.window_columns import CUBIC, DELAY, ERA_LATE_ROUNDS, IN_SLOW_START, PAST_SLOW_START, TRAIN
+from tracetool.kernels.window_columns import CUBIC, DELAY, ERA_LATE_ROUNDS, IN_SLOW_START, PAST_SLOW_START, PLUS_PLUS, TRAIN
 from tracetool.reconstruct.models import Hypothesis
 
 #: Linux ships with both detectors on; pacing doubles the threshold of the ACK train; until 6.13 a round of HyStart
@@ -14,6 +14,7 @@ HYPOTHESES = (
     Hypothesis("cubic, no HyStart", "cubic", CUBIC),
     Hypothesis("cubic, HyStart's train only", "cubic", CUBIC, TRAIN, rare=True),
     Hypothesis("cubic, HyStart's delay only", "cubic", CUBIC, DELAY, rare=True),
+    Hypothesis("cubic, HyStart++", "cubic", CUBIC, PLUS_PLUS, rare=True),
 )
 
 #: A capture that begins in mid-connection finds CUBIC somewhere between 0.7 of its last maximum, where a reduction

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from tracetool.kernels.window_columns import IN_SLOW_START, PAST_SLOW_START, RENO
+from tracetool.kernels.window_columns import IN_SLOW_START, PAST_SLOW_START, PLUS_PLUS, RENO
 from tracetool.reconstruct.models import Hypothesis
 
-HYPOTHESES = (Hypothesis("reno", "reno", RENO),)
+#: HyStart++ (RFC 9406) stands for itself: some stacks run it with Reno.
+HYPOTHESES = (
+    Hypothesis("reno", "reno", RENO),
+    Hypothesis("reno, HyStart++", "reno", RENO, PLUS_PLUS, rare=True),
+)
 
 UNDER_WAY = (
     Hypothesis("reno past slow start", "reno", RENO, start=PAST_SLOW_START),
