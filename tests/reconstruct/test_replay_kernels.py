@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.cubic import cubic_root, cubic_ssthresh, cubic_update
+from tracetool.kernels.hystart import hystart_plus_growth, hystart_plus_update
 from tracetool.kernels.replay_board import append, drop_head, find, grown, mark_lost, pipe
 from tracetool.kernels.replay_loss import update_rtt
 from tracetool.kernels.replay_window import prr
@@ -142,3 +143,23 @@ def test_no_packets_can_break_it(seed, size, vantage, syn):
     assert (inferred.samples["cwnd_segments"] >= 1).all()
     known = inferred.samples.drop_nulls("cwnd_high_segments")
     assert (known["cwnd_low_segments"] <= known["cwnd_high_segments"]).all()
+
+
+def test_hystart_plus_slows_down_before_it_stops():
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    w[wc.CWND], w[wc.SSTHRESH], w[wc.ROUND_RTT] = 100, wc.INFINITE, 1 << 62
+    assert hystart_plus_growth(w, 12, False) == 8
+    assert hystart_plus_growth(w, 12, True) == 12
+    una = 0
+    for round_number, rtt in enumerate([40, 40, 46, 46, 46, 46, 46, 46]):  # ms; the third round is slower
+        for sample in range(10):
+            una += 1
+            hystart_plus_update(w, una, rtt * 1_000_000, una, (round_number + 1) * 10)
+            assert (w[wc.CSS_ROUNDS] > 0) == (round_number > 2 or (round_number == 2 and sample >= 7))
+            if w[wc.FOUND]:
+                break
+        if w[wc.FOUND]:
+            break
+    assert w[wc.FOUND_BY] == wc.PLUS_PLUS
+    assert round_number == 7
+    assert w[wc.SSTHRESH] == 100
