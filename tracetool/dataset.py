@@ -100,8 +100,9 @@ class Dataset:
         with writing(dataset.path):
             dataset.path.mkdir(parents=True, exist_ok=True)
             if not cls.is_dataset(path):
-                left = {entry.name for entry in dataset.path.iterdir()} - {".lock", ".inputs"}
-                if left:
+                # What another run is just making, or left when it was killed while making it.
+                ours = {".lock", ".inputs", MANIFEST, f".{MANIFEST}.tmp"}
+                if any(entry.name not in ours for entry in dataset.path.iterdir()) and not cls.is_dataset(path):
                     raise DatasetError(f"{path}: is no dataset, and not empty: name a new folder for the dataset")
                 with dataset.locked():
                     if not cls.is_dataset(path):
