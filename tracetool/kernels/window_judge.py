@@ -131,7 +131,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         if 4 * took * max(w[CWND], 1) > (e[SENT_NEW] - 2) * e[SRTT_AFTER]:
             w[FIT_SPREAD] += 1
     if h[CC] == BBR:
-        burst = sent - BURST_SEGMENTS - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
+        burst = sent - BURST_SEGMENTS - 2 * h[TOLERANCE] - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
             w[FIT_LOWERED] += 1

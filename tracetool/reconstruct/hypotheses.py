@@ -32,6 +32,7 @@ AS_GOOD = 0.002
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED = 0.1
 MOSTLY = 0.5
+OFTEN = 0.4
 #: Fewer groups of sends than this say nothing about the congestion control.
 TOO_FEW = 10
 
@@ -51,6 +52,8 @@ class Fit:
         Groups of sends.
     judged : float
         Part of the round trips in which the sender had data all the time, so that its window showed.
+    lowered : float
+        Part of those in which the window had to be lowered, because it was not filled.
     spread : float
         Part of the groups of three and more sends that left as if paced.
     """
@@ -60,6 +63,7 @@ class Fit:
     misfit: float
     groups: int
     judged: float
+    lowered: float
     spread: float
 
 
@@ -124,7 +128,8 @@ def fit(
         groups = sends(events)
     misfit = segments / max(groups, 1) + looseness(hypothesis, spread)
     judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
-    return Fit(hypothesis, out, misfit, groups, judged, spread)
+    lowered = float(w[wc.FIT_LOWERED]) / max(int(w[wc.FIT_JUDGED]), 1)
+    return Fit(hypothesis, out, misfit, groups, judged, lowered, spread)
 
 
 def looseness(hypothesis: Hypothesis, spread: float) -> float:
@@ -185,6 +190,10 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
             f for f in fits if f.hypothesis.algorithm == wc.BBR and f.spread > MOSTLY and f.misfit < 2 * UNEXPLAINED
         ]
         best = min(paced, key=lambda f: f.misfit, default=best)
+    if begun and best.hypothesis.algorithm != wc.BBR and best.lowered > OFTEN:
+        # it never fills the window that it should have: then to say less, as BBR does, is no fault
+        less = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.misfit - LOOSENESS / 2 < best.misfit]
+        best = min(less, key=lambda f: f.misfit, default=best)
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]
     best, equals = whole[0], tuple(whole)
