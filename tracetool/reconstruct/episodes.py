@@ -28,7 +28,7 @@ RATE_ROUNDS = 4
 MAX_ROUNDS = 1000
 
 
-def slow_starts(events: Ints, fit: Fit) -> pl.DataFrame:
+def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> pl.DataFrame:
     """Rows of `slow_starts` (without input, flow and direction) from the replayed window.
 
     Parameters
@@ -37,6 +37,8 @@ def slow_starts(events: Ints, fit: Fit) -> pl.DataFrame:
         Events of the flow.
     fit : Fit
         The hypothesis taken, with its window.
+    confidence : float
+        How sure the causes are, 0 to 1.
 
     Returns
     -------
@@ -54,7 +56,7 @@ def slow_starts(events: Ints, fit: Fit) -> pl.DataFrame:
         slow &= (state != rc.CWR_STATE) & (state != rc.RECOVERY)
     edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
     spans = _joined(list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)), events)
-    rows = [_slow_start(events, fit, first, last, number) for number, (first, last) in enumerate(spans)]
+    rows = [_slow_start(events, fit, first, last, number, confidence) for number, (first, last) in enumerate(spans)]
     return _frame(rows, "slow_starts")
 
 
@@ -69,7 +71,7 @@ def _joined(spans: list[tuple[int, int]], events: Ints) -> list[tuple[int, int]]
     return joined
 
 
-def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int) -> dict[str, Any]:
+def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int, confidence: float) -> dict[str, Any]:
     """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did)."""
     ended = last < len(events)
     end = last if ended else len(events) - 1
@@ -106,7 +108,7 @@ def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int) -> d
         "bdp_segments": bdp,
         "exit_to_bdp": ratio,
         "verdict": verdict,
-        "confidence": None,
+        "confidence": None if cause == "none" else confidence,
         "evidence": evidence,
     }
 

@@ -24,7 +24,7 @@ LOOSENESS = 1 / 8
 UNEXPLAINED = 0.25
 #: A fit as good as this needs no rare hypothesis beside it.
 WELL = 0.02
-#: A hypothesis that misses this many times as much as the best so far is given up.
+#: A hypothesis that misses this many times as much as the best so far is given up, or one that explains nothing.
 GIVE_UP = 20
 NO_LIMIT = 1 << 62
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
@@ -179,7 +179,8 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
             break
         for hypothesis in hypotheses(begun=begun):
             if hypothesis.rare == rare:
-                enough = GIVE_UP * (min((f.misfit for f in fits), default=np.inf) + near)
+                so_far = min((f.misfit for f in fits), default=np.inf)
+                enough = min(GIVE_UP * (so_far + near), max(UNEXPLAINED, 2 * so_far))
                 most = int(min(enough, 1e6) * groups) if fits else 1 << 40
                 fits.append(fit(events, hypothesis, mss, initial_window, tolerance=tolerance, limit=most))
     least = min(f.misfit for f in fits)

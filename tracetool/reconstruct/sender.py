@@ -16,7 +16,7 @@ from tracetool.kernels import window_columns as wc
 from tracetool.kernels.replay import replay
 from tracetool.reconstruct.episodes import recoveries, slow_starts
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred
-from tracetool.reconstruct.hypotheses import Choice, choose
+from tracetool.reconstruct.hypotheses import UNEXPLAINED, Choice, choose, looseness
 from tracetool.reconstruct.projection import project
 
 if TYPE_CHECKING:
@@ -149,11 +149,21 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
     return Inferred(
         samples=_samples(events, choice, mss),
         recoveries=recoveries(events, choice.best.window),
-        slow_starts=slow_starts(events, choice.best),
+        slow_starts=slow_starts(events, choice.best, confidence=_cause_confidence(choice)),
         retransmissions=_retransmissions(packets, again, again_segments),
         cc=choice.cc,
         cc_confidence=choice.confidence,
     )
+
+
+def _cause_confidence(choice: Choice) -> float:
+    """How sure the causes of exits are: the part of the equals that see the same first exit, less the misfit."""
+    if not len(choice.best.window):
+        return 0.0
+    fired = [tuple(np.flatnonzero(fit.window[:, rw.OUT_FOUND])[:1].tolist()) for fit in choice.equals]
+    agree = sum(at == fired[0] for at in fired) / len(fired)
+    missed = choice.best.misfit - looseness(choice.best.hypothesis, choice.best.spread)
+    return round(agree * max(0.0, 1 - missed / UNEXPLAINED), 3)
 
 
 def _blur(events: Ints) -> int:
