@@ -22,8 +22,6 @@ import pytest
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "recording.md"
 TOOLS = ("ip", "tc", "ss", "nstat", "tcpdump", "iperf3", "nsenter", "perl", "mount")
 
-pytestmark = pytest.mark.slow
-
 
 def run(*words: object, **options) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True, **options)

@@ -101,3 +101,33 @@ def test_both_lines_start_alike_and_ci_runs_the_second():
     assert pattern is not None
     found = subprocess.run(["bash", "-c", f"echo {pattern[0]}"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == lines["tests"].removeprefix(next(iter(starts)))
+
+
+def test_images_that_examples_write_are_kept_and_compared_by_their_words(tmp_path, monkeypatch, capsys):
+    module = refresh()
+    document = tmp_path / "page.md"
+    text = "```console\n$ echo '<text x=\"1\">{}</text>' > a.svg\n```\n\n![a](images/a.svg)\n"
+    document.write_text(text.format("one"), encoding="utf-8")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    assert module.main(["--check", str(document)]) == 1
+    assert not (tmp_path / "images").exists()
+    assert module.main([str(document)]) == 0
+    kept = tmp_path / "images" / "a.svg"
+    kept.write_text(kept.read_text().replace('"1"', '"2"'))
+    assert module.main(["--check", str(document)]) == 0
+    document.write_text(text.format("two"), encoding="utf-8")
+    capsys.readouterr()
+    assert module.main(["--check", str(document)]) == 1
+    assert "-one\n+two\n" in capsys.readouterr().out
+
+
+def test_the_gallery_shows_every_chart_in_images_below_150_kB():
+    from tracetool.report.charts import CHARTS
+
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"\]\(images/([\w.-]+)\)", page))
+    assert {path.name for path in (ROOT / "docs" / "images").iterdir()} == shown
+    assert max((ROOT / "docs" / "images" / name).stat().st_size for name in shown) < 150_000
+    written = dict(re.findall(r"^\$ tracetool plot-([a-z-]+) .*-o ([\w.-]+)$", page, re.MULTILINE))
+    assert set(written) | {"slow-start"} == set(CHARTS)
+    assert set(re.findall(r"-o ([\w.-]+)$", page, re.MULTILINE)) == shown

@@ -18,8 +18,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = {path.name for path in (ROOT / "schemas").glob("*.json")}
 
-pytestmark = pytest.mark.slow
-
 
 def run(*words: object, cwd: Path, **env: str) -> str:
     done = subprocess.run(

@@ -11,7 +11,6 @@ from tracetool.report.export import render
 from tracetool.report.page import html_of
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian: chromium)"),
 ]
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import tracetool.report
-from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, floats, frames, seconds_after
+from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style, floats, frames, seconds_after
 
 X = np.arange(5.0)
 
@@ -80,3 +80,15 @@ MODULES = [info.name for info in pkgutil.walk_packages(tracetool.report.__path__
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_true(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_background_that_would_flatten_the_rest_does_not_stretch_the_axis():
+    x = np.array([0.0, 1.0])
+    data = Series("data", "line", x, np.array([100.0, 200.0]))
+    near, far = (Series("window", "line", x, np.array([120.0, top]), Style(light=True)) for top in (290.0, 900.0))
+    for window, highest in ((near, 290.0), (far, 200.0)):
+        panel = Panel(Axis("sequence number"), (data, window))
+        seen = np.concatenate(Figure("t", Axis("time"), (panel,)).y_values(panel))
+        assert (seen.min(), seen.max()) == (100.0, highest)
+    alone = Panel(Axis("sequence number"), (far,))
+    assert np.concatenate(Figure("t", Axis("time"), (alone,)).y_values(alone)).max() == 900.0

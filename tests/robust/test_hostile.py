@@ -9,6 +9,7 @@ import os
 import struct
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -254,10 +255,13 @@ def test_names_inside_captures_are_not_believed(tmp_path):
     assert shown.isprintable()
 
 
-def test_special_files_are_refused(tmp_path):
-    """A pipe without a writer, or a socket, would wait for ever."""
+def test_special_files(tmp_path):
+    """A named pipe is read as it is written to, which is what a shell's <(...) gives; nothing is no capture."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError):
-        ingest(tmp_path / "pipe", tmp_path / "d")
-    with pytest.raises(InputError):
+    content = (ROOT / "sample_traces" / "reno-nanoseconds.pcap.gz").read_bytes()
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,), daemon=True)
+    writer.start()
+    assert ingest(tmp_path / "pipe", tmp_path / "d").inputs == ["pipe"]
+    writer.join()
+    with pytest.raises(InputError, match="it is empty"):
         ingest("/dev/null", tmp_path / "d")

@@ -199,7 +199,7 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
     bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
     span = np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1])
     sent = levels[:, track_window.COUNT]
-    whole = levels.astype(np.int64)
+    whole = np.clip(levels, -(2.0**62), 2.0**62).astype(np.int64)  # times at the ends of 64 bits
     return pl.DataFrame(
         {
             "at": np.repeat(np.arange(flows), 2),
