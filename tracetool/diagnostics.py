@@ -17,18 +17,25 @@ if TYPE_CHECKING:
 LIMIT = 100  # rows of one code and input that are kept one by one
 
 Severity = Literal["info", "warning", "error"]
-_PRINTABLE = {c: f"\\x{c:02x}" for c in (*range(32), *range(127, 160))}
 
 
 def printable(text: str) -> str:
-    r"""Text from an input without control characters, fit for a terminal and a log.
+    r"""Text from an input without anything that a terminal would obey: control characters, overrides of direction.
 
     Examples
     --------
     >>> printable("a\x1b[31mb")
     'a\\x1b[31mb'
+    >>> printable("\u202egpj.exe")
+    '\\u202egpj.exe'
     """
-    return text.translate(_PRINTABLE)
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else _escaped(ord(char)) for char in text)
+
+
+def _escaped(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
 @dataclass
