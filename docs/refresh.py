@@ -5,7 +5,9 @@ usage: python docs/refresh.py [--check] [DOCUMENT...]
 Two kinds of blocks are examples. In a ``console`` block each line that starts with ``$`` is run by bash, and what
 follows is its standard output. A ``python`` block is run as a program; the ``text`` block right behind it is its
 output. All examples of a document run in one new folder, in order, with ``sample_traces`` in it, 80 columns wide and
-without colour. ``--check`` writes nothing, shows what differs, and exits with 1 if anything does.
+without colour. Images that a document shows from ``images/`` and its examples write are kept there; two images differ
+if their words do, for their lines depend on fonts. ``--check`` writes nothing, shows what differs, and exits with 1 if
+anything does.
 """
 
 from __future__ import annotations
@@ -68,8 +70,8 @@ def session(text: str, folder: Path) -> str:
     return out
 
 
-def refreshed(text: str) -> str:
-    """A document with the present output of all its examples."""
+def refreshed(text: str, images: dict[str, bytes] | None = None) -> str:
+    """A document with the present output of all its examples; `images` takes what they wrote of those it shows."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "sample_traces").symlink_to(ROOT / "sample_traces")
@@ -80,7 +82,16 @@ def refreshed(text: str) -> str:
             program = match["program"]
             return f"```python\n{program}```\n\n```text\n{run([sys.executable, '-c', program], folder)}```"
 
-        return EXAMPLES.sub(replace, text)
+        done = EXAMPLES.sub(replace, text)
+        for image in re.findall(r"\]\(images/([\w-]+\.(?:svg|png))\)", text) if images is not None else []:
+            images[image] = (folder / image).read_bytes()
+        return done
+
+
+def words_of(image: bytes) -> list[str]:
+    """All text in an SVG picture, line by line; of any other only that it is there."""
+    words = re.findall(rb"<text[^>]*>(?:<tspan[^>]*>)?([^<]*)", image)
+    return [f"{line.decode()}\n" for line in words] or ["an image\n"]
 
 
 def tables() -> str:
@@ -153,16 +164,18 @@ def main(words: list[str]) -> int:
     differ = False
     for path in chosen:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
-        after = MADE[path.name]() if path.name in MADE else refreshed(before)
-        if before == after:
-            continue
-        differ = True
-        name = str(path.relative_to(ROOT))
-        sys.stdout.writelines(
-            difflib.unified_diff(before.splitlines(keepends=True), after.splitlines(keepends=True), name, "now")
-        )
-        if not check:
-            path.write_text(after, encoding="utf-8")
+        images: dict[str, bytes] = {}
+        after = MADE[path.name]() if path.name in MADE else refreshed(before, images)
+        texts = [(path, after.encode(), before.splitlines(keepends=True), after.splitlines(keepends=True))]
+        for image, now in images.items():
+            kept = path.parent / "images" / image
+            texts.append((kept, now, words_of(kept.read_bytes()) if kept.exists() else [], words_of(now)))
+        for file, content, old, new in texts:
+            differ = differ or old != new
+            sys.stdout.writelines(difflib.unified_diff(old, new, str(file.relative_to(ROOT)), "now"))
+            if not check and (old != new or content != file.read_bytes()):
+                file.parent.mkdir(exist_ok=True)
+                file.write_bytes(content)
     return int(check and differ)
 
 

@@ -206,21 +206,32 @@ class Figure:
         return [part.x for peer in peers for part in peer.parts] + ends
 
     def y_values(self, panel: Panel) -> list[FloatArray]:
-        """Return all values along y that must be seen in `panel`: those within a fixed x range."""
-        peers = [peer for peer in self.panels if peer.y.title == panel.y.title] if self.shared_y else [panel]
-        return [values for peer in peers for values in self._y_values(peer)]
+        """Return all values along y that must be seen in `panel`: those within a fixed x range.
 
-    def _y_values(self, panel: Panel) -> list[FloatArray]:
+        Background that would push the rest into less than half of the height is not among them.
+        """
+        peers = [peer for peer in self.panels if peer.y.title == panel.y.title] if self.shared_y else [panel]
+        parts = [(part.style.light, self._y_values(peer, part)) for peer in peers for part in peer.parts]
+        firm = [values for light, group in parts if not light for values in group]
+        known = np.concatenate(firm) if firm else np.empty(0)
+        known = known[np.isfinite(known)]
+        if not len(known) or panel.y.scale == "log":
+            return [values for _, group in parts for values in group]
+        low, high = float(known.min()), float(known.max())
+        low = low if panel.y.low is None else min(low, panel.y.low)
+        room = high - low or np.inf
+        behind = [values for light, group in parts if light for values in group]
+        kept = [values for values in behind if not np.any((values > high + room) | (values < low - room))]
+        return firm + kept
+
+    def _y_values(self, panel: Panel, part: Series | Events) -> list[FloatArray]:
         axis = self.x_axis(panel)
         low, high = axis.low if axis.low is not None else -np.inf, axis.high if axis.high is not None else np.inf
-        values = []
-        for part in panel.parts:
-            seen = (part.x >= low) & (part.x <= high)
-            if getattr(part, "kind", "event") not in ("points", "bars", "event"):
-                # A curve enters the range with the value it had before.
-                seen |= np.append((part.x[:-1] < low) & (part.x[1:] > low), False)
-            values += [y[seen] for y in (part.y, getattr(part, "y2", None)) if y is not None]
-        return values
+        seen = (part.x >= low) & (part.x <= high)
+        if getattr(part, "kind", "event") not in ("points", "bars", "event"):
+            # A curve enters the range with the value it had before.
+            seen |= np.append((part.x[:-1] < low) & (part.x[1:] > low), False)
+        return [y[seen] for y in (part.y, getattr(part, "y2", None)) if y is not None]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         """Let notebooks show the figure: Vega-Lite where they can, text elsewhere."""

@@ -84,9 +84,13 @@ def log_ticks(low: float, high: float, count: int) -> list[float]:
     """
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     stride = max(1, math.ceil((last - first + 1) / max(count, 2)))
-    factors = (1, 2, 5) if 3 * (last - first) + 1 <= count else (1,)
-    ticks = [factor * 10.0**power for power in range(first, last + 1, stride) for factor in factors]
-    return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+
+    def inside(factors: tuple[int, ...], stride: int) -> list[float]:
+        ticks = [factor * 10.0**power for power in range(first, last + 1, stride) for factor in factors]
+        return [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
+
+    fine = inside((1, 2, 5), 1) if last - first <= count else []
+    return fine if 0 < len(fine) <= count else inside((1,), stride)
 
 
 def scale_of(axis: Axis, arrays: Sequence[FloatArray], *, nice: int = 0, margin: float = 0.0) -> Scale:

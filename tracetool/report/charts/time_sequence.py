@@ -94,7 +94,7 @@ def _window(acks: pl.DataFrame, origin: int, data: pl.DataFrame) -> list[Series]
         return []
     edge = floats(acks["ack"] + acks["window_bytes"]) * KB
     top = float((data["seq"] + data["payload_bytes"]).max() or 0) * KB if len(data) else 0.0  # type: ignore[arg-type]
-    if np.nanmin(edge) > 1.5 * top:
+    if np.nanmedian(edge) > 2.5 * top:
         return []
     return [
         Series("receiver's window", "step", seconds_after(origin, acks["time"]), edge, Style(4, 1, "w", light=True))
