@@ -252,7 +252,7 @@ def replay(
                 if start > s[SND_NXT]:  # frames the capture missed
                     board = add_segments(board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE)
                 running = True
-                board = add_segments(board, s, new, end, now, mss, 0)
+                board = add_segments(board, s, new, end, now, mss, np.int64(0))
                 s[SND_NXT] = end
                 if rows > 0:
                     e[SENT_NEW] += s[TAIL] - tail
@@ -281,7 +281,7 @@ def replay(
             restart(s, ack[i])
             started = True
         e = events[rows]
-        note_before(s, e, ON_ACK, i, now)
+        note_before(s, e, np.int64(ON_ACK), i, now)
         rows += 1
         if ack[i] > s[SND_NXT]:  # it acknowledges what the capture missed
             restart(s, ack[i])

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_alert import alert, keep_open, remove_dupacks
 from tracetool.kernels.replay_board import pipe
@@ -90,7 +92,6 @@ from tracetool.kernels.replay_loss import (
 from tracetool.kernels.replay_sack import clean_queue, highest_sack, note_reordering, tag_blocks
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -201,7 +202,7 @@ def process_ack(
             dupacks = 1 if duplicate and not x[DSACKED] else 0
             ops |= alert(board, s, x, now, mss, prior_una, dupacks, echo, sack, echoed)
     elif x[DSACKED]:
-        ops |= alert(board, s, x, now, mss, prior_una, 0, echo, sack, echoed)
+        ops |= alert(board, s, x, now, mss, prior_una, np.int64(0), echo, sack, echoed)
     delivered = s[DELIVERED] - prior_delivered
     if delivered > 0:
         s[DELIVERED_TIME] = now

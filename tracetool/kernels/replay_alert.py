@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_columns import (
     CA_STATE,
@@ -51,7 +53,6 @@ from tracetool.kernels.replay_loss import mark_head_lost, rack_detect
 from tracetool.kernels.replay_sack import echo_before, note_reordering
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -197,7 +198,7 @@ def try_undo_recovery(board: Ints, s: Ints, delayed: bool, sack: bool) -> tuple[
     """At the end of recovery: undo it if nothing was lost; returns operations, and whether the state is held."""
     ops = 0
     if s[UNDO_MARKER] >= 0 and (s[UNDO_RETRANS] == 0 or delayed):
-        undone(board, s, False)
+        undone(board, s, np.bool_(False))
         ops = OP_UNDO
     elif s[REO_PERSIST] > 0:
         s[REO_PERSIST] -= 1
@@ -216,7 +217,7 @@ def process_loss(board: Ints, s: Ints, x: Ints, advanced: bool, dupacks: int, de
     may_undo = s[UNDO_MARKER] >= 0 and (s[UNDO_RETRANS] == 0 or delayed)
     frto = s[FRTO] and x[ORIGINAL]
     if (advanced and may_undo) or frto:
-        undone(board, s, True)
+        undone(board, s, np.bool_(True))
         if not (not sack and s[SND_UNA] == s[HIGH_SEQ]) and (sack or frto):
             s[CA_STATE] = OPEN
         return OP_UNDO
@@ -274,12 +275,12 @@ def alert(
                 return ops
             if not any_retransmitted(board, s):
                 s[RETRANS_STAMP] = 0
-            undone(board, s, True)
+            undone(board, s, np.bool_(True))
             ops |= OP_UNDO
             keep_open(board, s)
         if s[UNDO_MARKER] >= 0 and s[UNDO_RETRANS] == 0:
             s[REO_PERSIST] = min(REO_RECOVERIES, s[REO_PERSIST] + 1)
-            undone(board, s, False)
+            undone(board, s, np.bool_(False))
             ops |= OP_UNDO
             ops |= try_to_open(board, s, echo)
         find_losses(board, s, now, sack, advanced)
@@ -297,7 +298,7 @@ def alert(
         add_dupacks(s, dupacks)
     if s[CA_STATE] <= DISORDER and s[UNDO_MARKER] >= 0 and s[UNDO_RETRANS] == 0:
         s[REO_PERSIST] = min(REO_RECOVERIES, s[REO_PERSIST] + 1)
-        undone(board, s, False)
+        undone(board, s, np.bool_(False))
         ops |= OP_UNDO_LATE
     find_losses(board, s, now, sack, advanced)
     if s[LOST_OUT] == 0:

@@ -210,7 +210,7 @@ def tag_blocks(board: Ints, s: Ints, x: Ints, edges: Ints, ack: int, prior_una: 
         done = max(done, edges[2 * best + 1])
     if duplicate and blocks > 1 and edges[1] > s[SND_UNA]:
         # a duplicate inside another block: the loop above may have passed it over
-        tag_block(board, s, x, edges[0], edges[1], now, True)
+        tag_block(board, s, x, edges[0], edges[1], now, duplicate)
     for c in range(4):
         s[SACK_CACHE + 2 * c] = edges[2 * c] if c < blocks and not (c == 0 and duplicate) else 0
         s[SACK_CACHE + 2 * c + 1] = edges[2 * c + 1] if c < blocks and not (c == 0 and duplicate) else 0

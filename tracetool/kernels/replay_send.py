@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_alert import enter_recovery, start_undo
 from tracetool.kernels.replay_board import link_newest, mark_lost, pipe, stamp, unlink
@@ -85,7 +87,6 @@ from tracetool.kernels.replay_columns import (
 from tracetool.kernels.replay_loss import rack_detect, reorder_window
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -189,7 +190,7 @@ def timer_event(board: Ints, s: Ints, e: Ints, why: int, n: int, packet: int, no
         quiet = now - s[TIMER_START]
         if s[CA_STATE] == LOSS and tags & LOST and not tags & RETRANS and 8 * quiet < 7 * s[RTO]:
             return False  # the Loss state sends again what it holds for lost
-        note_before(s, e, ON_RTO, packet, now)
+        note_before(s, e, np.int64(ON_RTO), packet, now)
         if not sack:
             s[SACKED_OUT] = 0
         lost = s[LOST_TOTAL]
@@ -197,7 +198,7 @@ def timer_event(board: Ints, s: Ints, e: Ints, why: int, n: int, packet: int, no
         note_timer(s, e, s[LOST_TOTAL] - lost, ops)
         return True
     if why == BY_FAST and not (tags & LOST and not tags & RETRANS):
-        note_before(s, e, ON_REORDER_TIMER, packet, now)
+        note_before(s, e, np.int64(ON_REORDER_TIMER), packet, now)
         lost = s[LOST_TOTAL]
         rack_detect(board, s, now)
         tags = board[n & (board.shape[0] - 1), TAGS]
