@@ -124,3 +124,14 @@ def test_panels_on_one_axis_show_its_ticks_once():
     text = render_ascii(own)
     assert "time (s)" in text
     assert "rtt (ms)" in text
+
+
+def test_areas_and_bars_differ_without_colour():
+    x = np.array([0.0, 1.0])
+    areas = [Series("a", "band", x, np.zeros(2), Style(slot, slot), y2=np.ones(2)) for slot in range(5)]
+    bars = [Series("b", "bars", x, np.zeros(2), Style(slot, slot), y2=np.ones(2)) for slot in (0, 2)]
+    for group in (areas, bars):
+        texts = {
+            render_unicode(Figure("t", Axis("x"), (Panel(Axis("y"), (series,)),))).splitlines()[1] for series in group
+        }
+        assert len(texts) == len(group)

@@ -11,11 +11,15 @@ from tracetool.report.raster import series_mask
 from tracetool.report.textplot import Border, Cell, Grid, render_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
 
     from tracetool.report.figure import Figure, Panel, Series
     from tracetool.report.raster import Mask
     from tracetool.report.ticks import Scale
+
+    Rows = NDArray[np.intp]
 
 DEFAULT_WIDTH = 79
 # Middle tones of the 256-colour palette, near Okabe-Ito's, that read on dark and on light terminals alike.
@@ -24,6 +28,14 @@ _ANSI = (32, 166, 35, 169, 172, 38, 244, 136)
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 # Dot columns of a period that are drawn, by dash slot: solid, dashed, dotted, long dash, dash-dot.
 _DASHES = ((1,), (1, 1, 1, 0, 0), (1, 0, 0), (1, 1, 1, 1, 1, 1, 0, 0), (1, 1, 1, 1, 0, 1, 0))
+# Dots of an area, by dash slot: chequered, lines across, lines upright, rising and falling.
+_HATCHES: tuple[Callable[[Rows, Rows], Mask], ...] = (
+    lambda rows, columns: (rows + columns) % 2 == 0,
+    lambda rows, _: rows % 4 == 1,
+    lambda _, columns: columns % 3 == 0,
+    lambda rows, columns: (rows + columns) % 4 == 0,
+    lambda rows, columns: (rows - columns) % 4 == 0,
+)
 
 
 def render_unicode(
@@ -88,12 +100,15 @@ class _Braille:
 def _texture(series: Series, mask: Mask) -> Mask:
     """Return which dots may be set: dashes along flat stretches, a sparse grid for bands and light series.
 
-    Steep stretches (more than a cell high in one dot column) stay whole, or a riser could fall into a dash's gap.
+    Bars that are no data proper (they have a dash) are chequered. Steep stretches (more than a cell high in one dot
+    column) stay whole, or a riser could fall into a dash's gap.
     """
     rows, columns = np.indices(mask.shape)
-    if series.kind == "bars":
+    if series.kind == "bars" and not series.style.dash:
         return np.ones_like(mask)
-    if series.kind == "band" or series.style.light:
+    if series.kind == "band":
+        return np.asarray(_HATCHES[series.style.dash % len(_HATCHES)](rows, columns))
+    if series.kind == "bars" or series.style.light:
         return np.asarray((rows + columns) % 2 == 0)
     pattern = np.array(_DASHES[series.style.dash % len(_DASHES)], bool)
     steep = mask.sum(axis=0) > 4
