@@ -103,7 +103,7 @@ def _texture(series: Series, mask: Mask) -> Mask:
     Bars that are no data proper (they have a dash) are chequered. Steep stretches (more than a cell high in one dot
     column) stay whole, or a riser could fall into a dash's gap.
     """
-    rows, columns = np.indices(mask.shape)
+    rows, columns = np.arange(mask.shape[0])[:, None], np.arange(mask.shape[1])[None, :]
     if series.kind == "bars" and not series.style.dash:
         return np.ones_like(mask)
     if series.kind == "band":

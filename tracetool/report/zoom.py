@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tracetool.report.figure import Events, Figure, FloatArray, Panel, Series
+    from tracetool.report.figure import Events, Figure, Panel, Series
 
 
 def zoomed(figure: Figure, start: float | None = None, stop: float | None = None) -> Figure:
@@ -56,28 +56,20 @@ def _series(series: Series, low: float, high: float) -> Series:
     rows = np.flatnonzero(inside)
     if series.kind in ("points", "bars"):
         return series.take(rows)
-    first, after = (int(np.searchsorted(series.x, edge, side)) for edge, side in ((low, "left"), (high, "right")))
+    first, after = int(np.searchsorted(series.x, low, "left")), int(np.searchsorted(series.x, high, "right"))
     begins = 0 < first < len(series.x) and (first == after or series.x[first] > low)
     ends = 0 < after < len(series.x) and series.x[after - 1] < high
-    taken = np.concatenate([[first - 1] if begins else [], np.arange(first, after), [after - 1] if ends else []])
-    cut = series.take(taken.astype(np.intp))
+    before, behind = ([first - 1] if begins else []), ([after - 1] if ends else [])
+    cut = series.take(np.array([*before, *range(first, after), *behind], np.intp))
     x = cut.x.copy()
     x[:1] = low if begins else x[:1]
     x[-1:] = high if ends else x[-1:]
-    edges = {"y": _held(series, series.y, cut.y, x, begins, ends)}
-    if series.y2 is not None and cut.y2 is not None:
-        edges["y2"] = _held(series, series.y2, cut.y2, x, begins, ends)
-    return replace(cut, x=x, **edges)
-
-
-def _held(series: Series, whole: FloatArray, cut: FloatArray, x: FloatArray, begins: bool, ends: bool) -> FloatArray:  # noqa: FBT001 - which ends are new
-    """Return the values of the cut curve: those at new ends between their neighbours, where it is a line."""
     if series.kind != "line":
-        return cut
-    values = cut.copy()
-    for at in (*((0,) if begins else ()), *((-1,) if ends else ())):
-        values[at] = np.interp(x[at], series.x, whole)
-    return values
+        return replace(cut, x=x)
+    y = cut.y.copy()
+    for at in (*(0 for _ in before), *(-1 for _ in behind)):
+        y[at] = np.interp(x[at], series.x, series.y)
+    return replace(cut, x=x, y=y)
 
 
 def _events(events: Events, low: float, high: float) -> Events:

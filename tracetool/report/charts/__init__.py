@@ -111,6 +111,7 @@ def build(
 def _chosen(
     dataset: Dataset, chart: Chart, connections: Connection | Sequence[Connection] | None
 ) -> tuple[Connection, ...]:
+    from tracetool.reconstruct.connections import Connection
     from tracetool.report.selection import heaviest
 
     if connections is None:
@@ -120,4 +121,4 @@ def _chosen(
             if chart.needs_flows:
                 raise
             return ()
-    return tuple(connections) if isinstance(connections, (list, tuple)) else (connections,)  # type: ignore[arg-type]
+    return (connections,) if isinstance(connections, Connection) else tuple(connections)
