@@ -51,7 +51,20 @@ def _text(frame: pl.DataFrame) -> str:
         ]
         for row in frame.iter_rows(named=True)
     ]
-    headers = ["flow", "dir", "#", "end s", "cause", "cwnd", "ssthresh", "rounds", "min RTT ms", "RTT ms", "/BDP", "verdict"]
+    headers = [
+        "flow",
+        "dir",
+        "#",
+        "end s",
+        "cause",
+        "cwnd",
+        "ssthresh",
+        "rounds",
+        "min RTT ms",
+        "RTT ms",
+        "/BDP",
+        "verdict",
+    ]
     if several:
         return output.columns(["input", *headers], rows, left=(0, 2, 5, 12))
     return output.columns(headers, rows, left=(1, 4, 11))

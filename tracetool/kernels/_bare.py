@@ -7,7 +7,7 @@ reference counting, and inlined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
 
@@ -21,4 +21,5 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 def bare_kernel(function: F) -> F:
     """Compile a function that makes no arrays (numba, no GIL, no reference counts)."""
-    return numba.njit(cache=CACHED, nogil=True, _nrt=False, forceinline=True)(function)  # type: ignore[no-any-return]
+    njit = cast("Any", numba.njit)  # _nrt is not in its type
+    return cast("F", njit(cache=CACHED, nogil=True, _nrt=False, forceinline=True)(function))

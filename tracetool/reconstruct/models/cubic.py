@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tracetool.kernels.window_columns import CUBIC, DELAY, ERA_LATE_ROUNDS, IN_SLOW_START, PAST_SLOW_START, PLUS_PLUS, TRAIN
+from tracetool.kernels.window_columns import (
+    CUBIC,
+    DELAY,
+    ERA_LATE_ROUNDS,
+    IN_SLOW_START,
+    PAST_SLOW_START,
+    PLUS_PLUS,
+    TRAIN,
+)
 from tracetool.reconstruct.models import Hypothesis
 
 #: Linux ships with both detectors on; pacing doubles the threshold of the ACK train; until 6.13 a round of HyStart
