@@ -19,6 +19,7 @@ from tests.parsers import (
     test_siftr,
     test_tc_qdisc,
     test_tcp_info,
+    test_tcp_probe_plus,
 )
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
@@ -144,6 +145,7 @@ _MADE = {
     "flent": lambda: [test_flent.text(test_flent.data()).encode()],
     "siftr": _siftr,
     "qlog": _qlog,
+    "tcp_probe_plus": lambda: [(4 * test_tcp_probe_plus.line()).encode()],
     "nstat": _nstat,
     "tcp_info": lambda: [(2 * test_tcp_info.decoded()).encode(), (2 * test_tcp_info.raw()).encode()],
     "csv_table": lambda: [_CSV, _CSV.replace(b",", b"\t")],

@@ -200,7 +200,10 @@ def test_text_that_is_no_text(tmp_path):
         ):
             rows = parse(name, good + odd + b"\n" + good)
             assert rows is not None
-            assert rows["samples"] >= 2
+            if name == "ss" and odd.startswith(b"\x1b["):
+                assert not rows  # what `watch` leaves: changed cells only, refused with what to do
+            else:
+                assert rows["samples"] >= 2
 
 
 @pytest.mark.slow

@@ -267,7 +267,7 @@ def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
     ssthresh = window[:, rw.OUT_SSTHRESH]
     columns = {
         "time": pa.array(events[ack, rc.TIME]).cast(pa.timestamp("ns", "UTC")),
-        "cwnd_segments": pa.array(window[ack, rw.OUT_CWND]),
+        "cwnd_segments": pa.array(np.maximum(window[ack, rw.OUT_CWND], 1)),
         "cwnd_low_segments": pa.array(low[ack]),
         "cwnd_high_segments": known(high),
         "ssthresh_segments": known(np.where(ssthresh >= wc.INFINITE, 0, ssthresh)),
