@@ -18,9 +18,9 @@ DROP_HEADINGS = {
     ROUTER: ("Queue drop ratio on the bottleneck router",),
     ("endpoint-captures",): ("3p. Path loss ratio of the captured flows (sender and receiver captures)",),
     ("sender-capture",): (
-        "3e. Estimated loss ratio of the captured flows (sender capture; not router drops)",
-        "~ (R - S)/N: retransmitted less spurious (DSACK) over sent segments. Misses pure ACKs,",
-        "other traffic and the tail; counts losses anywhere on the path.",
+        "3e. Estimated loss ratio of the captured flows (from the sender, not the router)",
+        "~ (R - S)/N: retransmitted less spurious (DSACK) over sent segments. Misses",
+        "pure ACKs, other traffic and the tail; counts losses anywhere on the path.",
     ),
 }
 SWEEP_COLUMNS = (
