@@ -193,7 +193,7 @@ def _captures(inputs: list[str], options: SharingOptions, form: str, out: str | 
     from tracetool.report.tables import data, renderer
     from tracetool.report.tables.sharing import sharing_page
 
-    with dataset_of(inputs, quiet=quiet) as dataset:
+    with dataset_of(inputs, quiet=quiet, told_each=True) as dataset:
         found = dataset_sharing(dataset, options)
         if form == "json":
             text = data.sharing_json(found, options)

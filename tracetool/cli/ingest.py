@@ -39,7 +39,7 @@ def command(
             if result.error is not None or not quiet:
                 output.told(result)
             if not quiet and result.error is None:
-                output.note(_summary(result.source, result.status, result.input, result.format, result.rows))
+                output.note(output.summary(result))
     if any(result.status == "added" for result in results):
         Dataset.open(out).note_command(shlex.join(["tracetool", *sys.argv[1:]]))
     failed = [result for result in results if result.error is not None]
@@ -54,10 +54,3 @@ def _pairs(text: str | None) -> dict[str, str]:
     if any(len(pair) != 2 or not all(pair) for pair in pairs):
         raise typer.BadParameter("write NAME=COLUMN,NAME=COLUMN", param_hint="--columns")
     return {name.strip(): column.strip() for name, column in pairs}
-
-
-def _summary(source: str, status: str, name: str | None, kind: str | None, rows: dict[str, int] | None) -> str:
-    if status == "present":
-        return f"{source}: already there as {name!r}, skipped"
-    counts = ", ".join(f"{rows[t]:,} {t}" for t in ("packets", "samples", "events", "flows") if rows and rows.get(t))
-    return f"{source}: {kind}, {counts or 'no packets'}: input {name!r}"

@@ -128,6 +128,15 @@ def told(result: Ingested) -> None:
         note(f"{result.source}: {severity}: {code}: {_where(first)}{first['message']}{more}")
 
 
+def summary(result: Ingested) -> str:
+    """One line on an input that was read: its format and what it holds."""
+    if result.status == "present":
+        return f"{result.source}: already there as {result.input!r}, skipped"
+    rows = result.rows or {}
+    counts = ", ".join(f"{rows[t]:,} {t}" for t in ("packets", "samples", "events", "flows") if rows.get(t))
+    return f"{result.source}: {result.format}, {counts or 'no packets'}: input {result.input!r}"
+
+
 def _where(row: dict[str, Any]) -> str:
     if row["line"] is not None:
         return f"line {row['line']}: "
@@ -147,11 +156,26 @@ def progress(*, quiet: bool) -> Iterator[Progress | None]:
 
 @contextlib.contextmanager
 def counting(*, quiet: bool) -> Iterator[Progress | None]:
-    """Progress bar over things that are counted: packets, runs, charts; see `_bars`."""
+    """Progress bar over what is counted: packets, runs, charts; one line for each where there is no terminal."""
+    if not quiet and not sys.stderr.isatty():
+        yield _once()
+        return
     from rich.progress import MofNCompleteColumn, TextColumn
 
     with _bars(MofNCompleteColumn(), TextColumn("{task.fields[rate]}", markup=False), quiet=quiet) as update:
         yield update
+
+
+def _once() -> Progress:
+    """Print the name of each thing that is worked on, when it is first told of."""
+    seen: set[str] = set()
+
+    def update(what: str, done: int, total: int | None) -> None:
+        if what not in seen:
+            seen.add(what)
+            note(f"tracetool: {what}: {done:,} of {'?' if total is None else f'{total:,}'}")
+
+    return update
 
 
 @contextlib.contextmanager

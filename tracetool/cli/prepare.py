@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def dataset_of(inputs: list[str], *, quiet: bool = False) -> Iterator[Dataset]:
+def dataset_of(inputs: list[str], *, quiet: bool = False, told_each: bool = False) -> Iterator[Dataset]:
     """Dataset of a command's inputs; leaving it exits with code 4 if an input was damaged or failed.
+
+    Parameters
+    ----------
+    told_each
+        Whether each input that was read is told of in a line; else only those that are damaged.
 
     Raises
     ------
@@ -32,6 +37,8 @@ def dataset_of(inputs: list[str], *, quiet: bool = False) -> Iterator[Dataset]:
         results.append(result)
         if result.error is not None or (not quiet and result.damaged):
             output.told(result)
+        if told_each and not quiet and result.error is None:
+            output.note(output.summary(result))
 
     with output.progress(quiet=quiet) as progress, prepared(inputs, progress=progress, told=told) as dataset:
         failed = [result for result in results if result.error is not None]

@@ -37,7 +37,7 @@ def command(
     if len(inputs) == 1 and is_experiment(inputs[0]):
         api.report(inputs[0], out)
         return
-    with dataset_of(inputs, quiet=quiet) as dataset:
+    with dataset_of(inputs, quiet=quiet, told_each=True) as dataset:
         chosen = None if flow is None else [api.connection(dataset, flow)]
         options = {} if flows is None else {"flows": flows}
         with output.counting(quiet=quiet) as update:
