@@ -10,14 +10,17 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tracetool import tables
+from tracetool.sources import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
+
+    from tracetool.sources import Line, Stream
 
 PIECE_ROWS = 65_536
 LINE_CHARS = 65_536  # no tool writes longer lines; patterns are not tried on them
@@ -294,6 +297,27 @@ class Rows:
             for name, value in self._constants.items():
                 arrays[name] = pa.repeat(pa.scalar(value, schema.field(name).type), len(piece))
             yield self.table, tables.cast(self.table, pa.table(arrays))
+
+
+class LineReader(Protocol):
+    """A parser's state: takes lines, collects samples."""
+
+    samples: Rows
+
+    def read(self, line: Line, /) -> None:
+        """Take one line."""
+
+    def finish(self) -> Iterator[tuple[str, pa.Table]]:
+        """Yield what is left at the end of the input."""
+
+
+def pieces(reader: LineReader, stream: Stream) -> Iterator[tuple[str, pa.Table]]:
+    """Feed a log to its reader line by line, and hand samples on in pieces of bounded size."""
+    for line in lines(stream):
+        reader.read(line)
+        if len(reader.samples) >= PIECE_ROWS:
+            yield from reader.samples.take()
+    yield from reader.finish()
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

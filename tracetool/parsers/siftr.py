@@ -12,8 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tracetool.errors import FormatError
-from tracetool.parsers.logged import PIECE_ROWS, FlowBook, Rows, decimal_ns, metadata, summary
-from tracetool.sources import lines
+from tracetool.parsers.logged import FlowBook, Rows, decimal_ns, metadata, pieces, summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,12 +85,7 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator
     >>> pieces["samples"].select(["cwnd_segments", "ssthresh_segments", "srtt_ns"]).to_pylist()
     [{'cwnd_segments': 10, 'ssthresh_segments': None, 'srtt_ns': 1000000}]
     """
-    reader = _Reader(log, options)
-    for line in lines(stream):
-        reader.read(line)
-        if len(reader.samples) >= PIECE_ROWS:
-            yield from reader.samples.take()
-    yield from reader.finish()
+    yield from pieces(_Reader(log, options), stream)
 
 
 class _Reader:

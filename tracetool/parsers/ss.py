@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracetool.errors import FormatError
 from tracetool.parsers.listings import Listings
-from tracetool.parsers.logged import LINE_CHARS, PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, scaled, summary
+from tracetool.parsers.logged import LINE_CHARS, FlowBook, LoggedFlow, Rows, metadata, pieces, scaled, summary
 from tracetool.parsers.stamps import split_prefix, split_suffix, stamp_of
 from tracetool.parsers.tcp_state import bbr_phase, in_flight, limited_by, phase_by_window
-from tracetool.sources import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,12 +126,7 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator
     [{'cwnd_segments': 10, 'srtt_ns': 4000000, 'inflight_bytes': 2896, 'cc': 'cubic'}]
     """
     del options
-    reader = _Reader(log)
-    for line in lines(stream):
-        reader.read(line)
-        if len(reader.samples) >= PIECE_ROWS:
-            yield from reader.samples.take()
-    yield from reader.finish()
+    yield from pieces(_Reader(log), stream)
 
 
 class _Reader:

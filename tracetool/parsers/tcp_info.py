@@ -15,10 +15,9 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from tracetool.parsers.json_text import number
-from tracetool.parsers.logged import PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, summary
+from tracetool.parsers.logged import FlowBook, LoggedFlow, Rows, metadata, pieces, summary
 from tracetool.parsers.stamps import stamp_of
 from tracetool.parsers.tcp_state import CA_STATES, bbr_phase, in_flight, limited_by, phase_by_window, threshold
-from tracetool.sources import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,12 +86,7 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator
     [{'cwnd_segments': 10, 'ssthresh_segments': None, 'srtt_ns': 4000000}]
     """
     del options
-    reader = _Reader(log)
-    for line in lines(stream):
-        reader.read(line)
-        if len(reader.samples) >= PIECE_ROWS:
-            yield from reader.samples.take()
-    yield from reader.finish()
+    yield from pieces(_Reader(log), stream)
 
 
 class _Reader:

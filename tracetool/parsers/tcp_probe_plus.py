@@ -12,9 +12,8 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from tracetool.parsers.logged import PIECE_ROWS, FlowBook, Rows, metadata, summary
+from tracetool.parsers.logged import FlowBook, Rows, metadata, pieces, summary
 from tracetool.parsers.tcp_state import CA_STATES, SenderState, phase_by_window, threshold
-from tracetool.sources import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,12 +75,7 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator
     [{'cwnd_segments': 10, 'srtt_ns': 1000000, 'pacing_rate_bps': 8000000, 'ca_state': 'open'}]
     """
     del options
-    reader = _Reader(log)
-    for line in lines(stream):
-        reader.read(line)
-        if len(reader.samples) >= PIECE_ROWS:
-            yield from reader.samples.take()
-    yield from reader.finish()
+    yield from pieces(_Reader(log), stream)
 
 
 class _Reader:
