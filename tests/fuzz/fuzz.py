@@ -9,11 +9,16 @@ from __future__ import annotations
 import hashlib
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import atheris
 
 from tests.fuzz import interpreted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 interpreted.install()
 
@@ -30,7 +35,13 @@ with atheris.instrument_imports(include=["tracetool"]):
     for name in parsers.FORMATS:
         parsers.get(name)
 
-GROUPS = ("frames", *parsers.FORMATS)
+#: Formats that are fuzzed in one run; the first byte of the data says which of them the rest is.
+FAMILIES = {
+    "captures": ("pcap", "pcapng"),
+    "kernel": ("tcp_probe", "proc_tcpprobe", "tcp_probe_plus", "ss", "tc_qdisc", "nstat", "siftr"),
+    "tools": ("iperf3", "flent", "qlog", "tcp_info", "csv_table"),
+}
+GROUPS = ("frames", *FAMILIES, *parsers.FORMATS)
 LINKS = sorted({link for link, _ in FRAMES.values()})
 
 
@@ -50,15 +61,34 @@ def frame_seeds() -> list[bytes]:
     return [bytes([LINKS.index(link)]) + (bytes([min(len(f), 255)]) + f[:255]) * 2 for link, f in FRAMES.values()]
 
 
+def family_seeds(formats: tuple[str, ...]) -> list[bytes]:
+    return [bytes([number]) + data for number, name in enumerate(formats) for data in seeds.seeds(name)]
+
+
+def family(formats: tuple[str, ...], data: bytes) -> None:
+    """Parse the data after the first byte as the format that this byte stands for."""
+    if data:
+        parse(formats[data[0] % len(formats)], data[1:])
+
+
+def chosen(group: str) -> tuple[list[bytes], Callable[[bytes], None]]:
+    """Return the seeds of a group, and what takes one input of it."""
+    if group == "frames":
+        return frame_seeds(), frames
+    if group in FAMILIES:
+        return family_seeds(FAMILIES[group]), partial(family, FAMILIES[group])
+    return seeds.seeds(group), partial(parse, group)
+
+
 def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in GROUPS:
         sys.exit(f"usage: python -m tests.fuzz.fuzz {{{','.join(GROUPS)}}} [-max_total_time=1800 ...]")
     group = sys.argv.pop(1)
     corpus = Path(tempfile.gettempdir()) / "tracetool-fuzz" / group
     corpus.mkdir(parents=True, exist_ok=True)
-    for data in frame_seeds() if group == "frames" else seeds.seeds(group):
+    first, one = chosen(group)
+    for data in first:
         (corpus / hashlib.sha256(data).hexdigest()[:16]).write_bytes(data)
-    one = frames if group == "frames" else lambda data: parse(group, data)
     defaults = ["-max_len=4096", "-timeout=20", "-rss_limit_mb=1500", f"-artifact_prefix={corpus.parent}/{group}-"]
     atheris.Setup([sys.argv[0], *defaults, *sys.argv[1:], str(corpus)], one)
     atheris.Fuzz()
