@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from tracetool.errors import NothingMatchedError, UsageError
-from tracetool.reconstruct.connections import select
+from tracetool.reconstruct.connections import connections, select
 
 T = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -74,3 +74,54 @@ def test_what_matches_nothing() -> None:
         select(FLOWS.clear())
     with pytest.raises(UsageError, match="give a flow id"):
         select(FLOWS, "a:b:c]-")
+
+
+def parts(connection) -> list[tuple[str, int]]:
+    return [(part.input, part.flow) for part in connection.parts]
+
+
+def test_all_connections_have_each_view_once_the_sender_s_capture_first() -> None:
+    seen_twice = row(input="far", flow=9, stream=4, port_a=4001, payload_bytes_b2a=9500, vantage="receiver")
+    flows = pl.concat(
+        [pl.DataFrame([seen_twice]), FLOWS.with_columns(vantage=pl.lit("sender"))], how="diagonal_relaxed"
+    )
+    found = connections(flows)
+    assert [parts(each) for each in found] == [
+        [("cap", 1), ("far", 9), ("log", 1)],  # the log's flow 0 had the same ports a day before
+        [("cap", 0)],
+        [("cap", 2)],
+        [("cap", 3)],
+        [("log", 0)],
+    ]
+    assert [part.direction for part in found[0].parts] == ["b2a", "b2a", "a2b"]
+
+
+@pytest.mark.parametrize(
+    ("later", "handshake", "isn", "joined"),
+    [
+        (0, "full", 7, True),
+        (0, "full", 8, False),  # a second connection on the same ports
+        (86_400, "full", 7, True),  # the same one, by a clock that is a day off
+        (86_400, "none", 7, False),  # nothing but the time tells, and it says no
+        (60, "none", 8, True),
+        (71, "none", 8, False),  # ports may be used again after TIME_WAIT
+    ],
+)
+def test_views_of_one_address_pair_are_joined_by_sequence_numbers_or_time(later, handshake, isn, joined) -> None:
+    facts = {"handshake": handshake, "isn_b": 1}
+    shift = timedelta(seconds=later)
+    one = row(isn_a=7, **facts)
+    other = row(input="far", isn_a=isn, **facts) | {"start": T + shift, "end": T + shift + timedelta(seconds=10)}
+    found = connections(pl.DataFrame([one, other], infer_schema_length=None))
+    assert [len(each.parts) for each in found] == ([2] if joined else [1, 1])
+    assert len(select(pl.DataFrame([one, other]), "10.0.0.1:4000").parts) == (2 if joined else 1)
+
+
+def test_a_clock_since_boot_is_no_reason_to_part() -> None:
+    boot = datetime(1970, 1, 2, tzinfo=UTC)
+    log = row(input="log", stream=None, start=boot, end=boot + timedelta(seconds=9))
+    assert [parts(each) for each in connections(pl.DataFrame([row(), log]))] == [[("cap", 0), ("log", 0)]]
+
+
+def test_flows_without_addresses_are_no_connection() -> None:
+    assert connections(pl.DataFrame([row(addr_a=None, addr_b=None)])) == []

@@ -82,26 +82,19 @@ def prepared(
 
 
 def flows(inputs: Inputs) -> pl.DataFrame:
-    """Return the flows of captures, logs or a dataset: one row per connection and direction that carries anything.
+    """Return the flows of captures, logs or a dataset: one row per connection, however many inputs saw it.
 
     Returns
     -------
     polars.DataFrame
-        Columns of `flows`, and of `flow_stats` for the direction with the most payload (`direction` names it).
+        Columns of `flows`, and of `flow_stats` for the direction with the most payload (`direction` names it), as the
+        capture has them if there is one; ``inputs`` and ``origins`` name all that saw the connection. See
+        `tracetool.report.flow_table.flow_table`.
     """
+    from tracetool.report.flow_table import flow_table
+
     with prepared(inputs) as dataset:
-        return flows_of(dataset)
-
-
-def flows_of(dataset: Dataset) -> pl.DataFrame:
-    """Flows of a dataset with the totals of the direction that carries the data; see `flows`."""
-    import polars as pl
-
-    table = dataset.read("flows")
-    back = pl.col("payload_bytes_b2a").fill_null(0) > pl.col("payload_bytes_a2b").fill_null(0)
-    table = table.with_columns(direction=pl.when(back).then(pl.lit("b2a")).otherwise(pl.lit("a2b")))
-    stats = dataset.read("flow_stats")
-    return table.join(stats, on=["input", "flow", "direction"], how="left", maintain_order="left")
+        return flow_table(dataset)
 
 
 def slow_starts(inputs: Inputs) -> pl.DataFrame:

@@ -99,5 +99,5 @@ def test_the_report_draws_sorts_searches_and_opens(dataset, tmp_path):
         "sorted": ["192.0.2.1:4001", "192.0.2.1:4000"],
         "closed": 1,
         "drawn": 5 + 2 * 6,
-        "shown": "3 of 6",
+        "shown": "1 of 2",
     }

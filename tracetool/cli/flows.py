@@ -26,9 +26,10 @@ def command(
     from tracetool import api
     from tracetool.cli import output
     from tracetool.cli.prepare import dataset_of
+    from tracetool.report.flow_table import flow_table
 
     with dataset_of(inputs, quiet=quiet) as dataset:
-        frame = api.flows_of(dataset)
+        frame = flow_table(dataset)
         if flow is not None:
             import polars as pl
 
@@ -42,9 +43,10 @@ def command(
 def _text(frame: pl.DataFrame) -> str:
     from tracetool.cli import output
     from tracetool.reconstruct.connections import endpoint
+    from tracetool.report.flow_table import seen_by
 
     rows = []
-    several = frame["input"].n_unique() > 1
+    several = frame["inputs"].explode().n_unique() > 1
     for row in frame.iter_rows(named=True):
         ends = (endpoint(row["addr_a"], row["port_a"]), endpoint(row["addr_b"], row["port_b"]))
         sender, receiver = ends if row["direction"] == "a2b" else ends[::-1]
@@ -60,11 +62,12 @@ def _text(frame: pl.DataFrame) -> str:
                 output.number(row["retransmitted_segments"]),
                 output.milliseconds(row["rtt_min_ns"]),
                 row["cc"] or "-",
+                *([seen_by(row["origins"])] if several else []),
             ]
         )
     headers = ["flow", "", "sender > receiver", "seconds", "payload", "goodput", "retx", "min RTT ms", "cc"]
     if several:
-        return output.columns(["input", *headers], rows, left=(0, 2, 3, 9))
+        return output.columns(["input", *headers, "seen by"], rows, left=(0, 2, 3, 9, 10))
     return output.columns(headers, rows, left=(1, 2, 8))
 
 

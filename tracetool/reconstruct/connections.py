@@ -1,13 +1,16 @@
 """Flows of several inputs that are one connection, and the choice of one of them.
 
 A connection may be seen by a capture at each end, by the kernel's log and by ``ss`` at once. Each of these inputs
-numbers its flows on its own; what joins them is the pair of addresses, and the time.
+numbers its flows on its own; what joins them is the pair of addresses, and the time (or the initial sequence numbers,
+where two captures know them).
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,12 @@ if TYPE_CHECKING:
 
 _ENDPOINT = re.compile(r"^(?:\[(?P<v6>[0-9A-Fa-f:.]+)\]|(?P<host>[^\[\]]*?))(?::(?P<port>\d{1,5}))?$")
 _STREAM = re.compile(r"^(?:(?P<protocol>tcp|udp)\.)?stream\s*(?:[:=]|==|eq)?\s*(?P<number>\d+)$")
+
+REUSE = timedelta(seconds=60)
+"""How long a pair of ports stays taken after a connection (TIME_WAIT of Linux, TCP_TIMEWAIT_LEN): views of one pair
+that lie closer are of one connection."""
+_EPOCH_CLOCK = datetime(2001, 9, 9, tzinfo=UTC)
+"""Clocks that show less count from boot, and cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +112,51 @@ def select(flows: pl.DataFrame, choice: str | int | None = None) -> Connection:
     return _connection(best, _data_direction(best, choice), rows)
 
 
+def connections(flows: pl.DataFrame) -> list[Connection]:
+    """Return all connections with all of their views, in the order in which `flows` has their first views.
+
+    The first view of each is the one that knows most: a capture before a log, the sender's before others, then the
+    one with the most payload.
+
+    Parameters
+    ----------
+    flows
+        As for `select`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> ends = {"protocol": "tcp", "addr_a": "10.0.0.1", "port_a": 4000, "addr_b": "10.0.0.2", "port_b": 80}
+    >>> views = [{"input": name, "flow": 0, "stream": stream, "start": None, "end": None, **ends}
+    ...          for name, stream in (("log", None), ("capture", 0))]
+    >>> [[part.input for part in each.parts] for each in connections(pl.DataFrame(views))]
+    [['capture', 'log']]
+    """
+    rows = [row for row in flows.iter_rows(named=True) if row["addr_a"] is not None]
+    order = {_key(row): number for number, row in enumerate(rows)}
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["protocol"], frozenset((_end(row, "a"), _end(row, "b")))), []).append(row)
+    found = []
+    for group in groups.values():
+        left = {_key(row): row for row in sorted(group, key=_standing, reverse=True)}
+        while left:
+            best = next(iter(left.values()))
+            connection = _connection(best, _data_direction(best, None), list(left.values()))
+            found.append(connection)
+            for part in connection.parts:
+                del left[part.input, part.flow]
+    return sorted(found, key=lambda each: min(order[part.input, part.flow] for part in each.parts))
+
+
+def _key(row: dict[str, Any]) -> tuple[str, int]:
+    return row["input"], row["flow"]
+
+
+def _standing(row: dict[str, Any]) -> tuple[bool, bool, tuple[int, int, int]]:
+    return row.get("stream") is not None, row.get("vantage") == "sender", _weight(row)
+
+
 def _weight(row: dict[str, Any]) -> tuple[int, int, int]:
     payload = (row.get("payload_bytes_a2b") or 0) + (row.get("payload_bytes_b2a") or 0)
     return (payload, row.get("weight") or 0, -row["flow"])
@@ -144,6 +198,7 @@ def _matches_end(text: str, row: dict[str, Any], side: str) -> bool:
     return same_host and (port is None or row[f"port_{side}"] == int(port))
 
 
+@lru_cache(maxsize=4096)
 def _canonical(address: str) -> str:
     try:
         parsed = ip_address(address.split("%", 1)[0])
@@ -160,25 +215,38 @@ def _end(row: dict[str, Any], side: str) -> tuple[str, int | None]:
 def _connection(best: dict[str, Any], direction: str, rows: list[dict[str, Any]]) -> Connection:
     near, far = ("a", "b") if direction == "a2b" else ("b", "a")
     sender, receiver = _end(best, near), _end(best, far)
+    views: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for row in rows:
+        ends = (_end(row, "a"), _end(row, "b"))
+        if row["protocol"] == best["protocol"] and row["input"] != best["input"] and {*ends} == {sender, receiver}:
+            way = "a2b" if ends == (sender, receiver) else "b2a"
+            if _is_one(row, best, turned=(way != direction)):
+                views.setdefault(row["input"], []).append((row, way))
     parts = [Part(best["input"], best["flow"], direction, best)]
-    for name in dict.fromkeys(row["input"] for row in rows if row["input"] != best["input"]):
-        same = [
-            (row, way)
-            for row in rows
-            for way, (one, other) in (("a2b", ("a", "b")), ("b2a", ("b", "a")))
-            if row["input"] == name
-            and (_end(row, one), _end(row, other)) == (sender, receiver)
-            and row["protocol"] == best["protocol"]
-        ]
-        if same:
-            row, way = max(same, key=lambda item: (_overlap(item[0], best), _weight(item[0])))
-            parts.append(Part(name, row["flow"], way, row))
+    for name, same in views.items():
+        row, way = max(same, key=lambda item: (_overlap(item[0], best) or 0.0, _weight(item[0])))
+        parts.append(Part(name, row["flow"], way, row))
     return Connection(sender, receiver, tuple(parts))
 
 
-def _overlap(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """Seconds that two flows have in common; clocks that differ by years give a negative number, and no harm."""
+def _is_one(row: dict[str, Any], best: dict[str, Any], *, turned: bool) -> bool:
+    """Whether two views of one pair of ends are of one connection: a pair may be used again later."""
+    if row.get("handshake") == best.get("handshake") == "full":  # only then do both know the initial numbers
+        ends = ("b", "a") if turned else ("a", "b")
+        return all(best[f"isn_{one}"] == row[f"isn_{other}"] for one, other in zip("ab", ends, strict=True))
+    common = _overlap(row, best)
+    return common is None or common > -REUSE.total_seconds()
+
+
+def _overlap(one: dict[str, Any], other: dict[str, Any]) -> float | None:
+    """Seconds that two flows have in common, negative if they lie apart; None where their clocks do not tell."""
     if None in (one["start"], one["end"], other["start"], other["end"]):
-        return 0.0
+        return None
+    if (_epoch(one["start"]) < _EPOCH_CLOCK) != (_epoch(other["start"]) < _EPOCH_CLOCK):
+        return None
     common = min(one["end"], other["end"]) - max(one["start"], other["start"])
     return float(common.total_seconds())
+
+
+def _epoch(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from tracetool.report.flow_table import flow_table, seen_by
 from tracetool.report.plain import printable
 from tracetool.report.selection import one_view, rows
 
@@ -135,15 +136,9 @@ def diagnostics_sheet(dataset: Dataset) -> Sheet:
 
 
 def flows_sheet(dataset: Dataset) -> Sheet:
-    """Return one row per flow and its heavier direction, the most payload first."""
-    flows = dataset.read("flows")
-    back = pl.col("payload_bytes_b2a").fill_null(0) > pl.col("payload_bytes_a2b").fill_null(0)
-    flows = flows.with_columns(
-        direction=pl.when(back).then(pl.lit("b2a")).otherwise(pl.lit("a2b")),
-        payload=pl.max_horizontal("payload_bytes_a2b", "payload_bytes_b2a"),
-    ).sort("payload", descending=True, nulls_last=True, maintain_order=True)
-    stats = dataset.read("flow_stats").with_columns(pl.col("direction").cast(pl.String))
-    flows = flows.join(stats, on=["input", "flow", "direction"], how="left", maintain_order="left")
+    """Return one row per connection and its heavier direction, the most payload first."""
+    flows = flow_table(dataset).with_columns(payload=pl.max_horizontal("payload_bytes_a2b", "payload_bytes_b2a"))
+    flows = flows.sort("payload", descending=True, nulls_last=True, maintain_order=True)
     exits = dataset.read("slow_starts").with_columns(pl.col("direction").cast(pl.String))
     exits = exits.sort("episode").unique(["input", "flow", "direction"], keep="first")
     keys = ["input", "flow", "direction"]
@@ -168,6 +163,7 @@ def flows_sheet(dataset: Dataset) -> Sheet:
         "left slow start by",
         "vantage",
         "closed",
+        "seen by",
     )
     return Sheet((*headings, *more), found, max(0, len(flows) - MAX_FLOWS))
 
@@ -196,6 +192,7 @@ def _flow_row(row: dict[str, Any]) -> list[Cell]:
         text(row["exit_cause"] and row["exit_cause"].replace("_", " ")),
         text(row["vantage"]),
         text(row["close"]),
+        text(seen_by(row["origins"])),
     ]
 
 

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracetool.errors import NothingMatchedError
-from tracetool.reconstruct.connections import Connection, select
+from tracetool.reconstruct.connections import Connection
+from tracetool.reconstruct.connections import connections as connections_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -193,29 +194,13 @@ def heaviest(dataset: Dataset, limit: int, *, share: float = 0.01) -> list[Conne
     NothingMatchedError
         If there is no flow at all.
     """
-    import polars as pl
-
-    flows = weighted_flows(dataset)
-    if not len(flows):
+    found = sorted(connections_of(weighted_flows(dataset)), key=_weight, reverse=True)[:limit]
+    if not found:
         raise NothingMatchedError("no flow in the inputs: they hold neither TCP nor UDP packets, nor samples")
-    found: list[Connection] = []
-    heaviest_weight: tuple[int, int] | None = None
-    while len(flows) and len(found) < limit:
-        connection = select(flows, None)
-        weight = _weight(connection)
-        heaviest_weight = heaviest_weight or weight
-        if weight[0] < share * heaviest_weight[0] or (
-            heaviest_weight[0] == 0 and weight[1] < share * heaviest_weight[1]
-        ):
-            break
-        found.append(connection)
-        seen = pl.DataFrame(
-            [(part.input, part.flow) for part in connection.parts],
-            schema={"input": pl.String, "flow": pl.Int32},
-            orient="row",
-        )
-        flows = flows.join(seen, on=["input", "flow"], how="anti", maintain_order="left")
-    return sorted(found, key=_first_time)
+    payload, weight = _weight(found[0])
+    least = (share * payload, 0 if payload else share * weight)
+    kept = (each for each in found if all(has >= low for has, low in zip(_weight(each), least, strict=True)))
+    return sorted(kept, key=_first_time)
 
 
 def _weight(connection: Connection) -> tuple[int, int]:
