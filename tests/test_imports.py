@@ -49,6 +49,15 @@ def test_public_names_are_those_of_all_and_each_can_be_had():
         assert name == "__version__" or value.__doc__, f"{name} says nothing of itself"
 
 
+def test_a_public_function_outlives_the_loading_of_the_module_of_its_name():
+    code = (
+        "import tracetool, tracetool.api, tracetool.report.page, tracetool.reconstruct.driver, types;"
+        "print([n for n in tracetool.__all__ for _ in '12' if isinstance(getattr(tracetool, n), types.ModuleType)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_the_design_names_what_the_library_offers():
     offered = {"ingest", "open", "reconstruct", "flows", "slow_starts", "fairness", "plot_cwnd", "report", "Dataset"}
     assert offered <= set(tracetool.__all__)

@@ -11,6 +11,8 @@ The names below are the whole public surface; the command line is nothing but th
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tracetool._version import __version__
@@ -69,6 +71,17 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_LAZY[name]), name)
+
+
+class _Package(ModuleType):
+    """The package: a public function keeps its name when the module of the same name (`tracetool.ingest`) is loaded."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _LAZY or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -11,10 +11,11 @@ from tests.report.made import make
 from tracetool.errors import NothingMatchedError, UsageError
 from tracetool.reconstruct.connections import Connection
 from tracetool.report import charts
-from tracetool.report.ascii import render_ascii
+from tracetool.report.ascii import _Ascii, render_ascii
 from tracetool.report.charts.queue import queue_log_figure
 from tracetool.report.deliveries import delivered, deliveries, round_scales, unique_names
 from tracetool.report.export import render
+from tracetool.report.figure import Series
 from tracetool.report.selection import (
     capture_of,
     display_filter,
@@ -25,6 +26,7 @@ from tracetool.report.selection import (
     short_names,
     title_of,
 )
+from tracetool.report.unicode import _Braille
 from tracetool.report.vega import to_spec
 
 
@@ -44,6 +46,19 @@ def test_every_chart_in_ascii(dataset, name, golden):
     assert text.isascii()
     assert max(map(len, text.splitlines())) <= 79
     golden(f"chart-{name}.txt", text)
+
+
+@pytest.mark.parametrize("flows", [1, 2, 8])
+@pytest.mark.parametrize("name", sorted(charts.CHARTS))
+@pytest.mark.parametrize("medium", [_Ascii(), _Braille(color=False)], ids=["ascii", "unicode"])
+def test_without_colour_no_two_series_look_alike(dataset, medium, name, flows):
+    found = heaviest(dataset, 2, share=0.0)
+    if (flows > 1 and not charts.CHARTS[name].several) or (flows < 2 and name in ("convergence", "fairness")):
+        pytest.skip("not for so many flows")
+    figure = charts.build(name, dataset, [found[n % len(found)] for n in range(flows)])
+    for panel in figure.panels:
+        looks = [medium.sample(part) if isinstance(part, Series) else part.style.mark for part in panel.parts][:9]
+        assert len(set(looks)) == len(looks), (looks, [part.name for part in panel.parts])
 
 
 @pytest.mark.parametrize("name", sorted(charts.CHARTS))

@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import tracetool.report
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style, floats, frames, seconds_after
 
 X = np.arange(5.0)
@@ -74,7 +73,10 @@ def test_naming_the_charts_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-MODULES = [info.name for info in pkgutil.walk_packages(tracetool.report.__path__, "tracetool.report.")]
+MODULES = [
+    info.name
+    for info in pkgutil.walk_packages(importlib.import_module("tracetool.report").__path__, "tracetool.report.")
+]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span
+from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style
 from tracetool.report.textplot import _scales
 from tracetool.report.vega import to_spec
 from tracetool.report.zoom import zoomed
@@ -93,3 +93,13 @@ def test_multiples_share_the_range_of_what_they_measure():
         for drawn in (Figure("t", Axis("time"), panels, shared_y=shared) for shared in (False, True))
     ]
     assert tops == [[10, 1000, 10], [1000, 1000, 10]]
+
+
+@pytest.mark.parametrize(("shift", "side"), [(900.0, "above"), (-900.0, "below"), (5.0, "")])
+def test_background_that_is_out_of_the_picture_is_left_out_and_told(shift, side):
+    behind = Series("window", "step", X, Y + shift, Style(light=True))
+    firm = Series("data", "step", X, Y)
+    whole = Figure("t", Axis("time", "s"), (Panel(Axis("bytes"), (behind, firm)),), notes=("first",))
+    part = zoomed(whole, 0.0, 2.5)
+    assert [series.name for series in part.panels[0].series] == (["data"] if side else ["window", "data"])
+    assert part.notes == (("first", f"window: {side} the picture") if side else ("first",))

@@ -39,12 +39,12 @@ MAX_SPANS = 400
 NEARLY = 0.9
 """An origin that knows a column in this share of its rows knows it well enough to be drawn alone."""
 
-FLOW_MARKS = "*o+x#%@&"
+FLOW_MARKS = "*o+x#%@&$"
 
 
 def flow_style(slot: int, *, light: bool = False) -> Style:
     """Return the style of the flow at this position: colour, dash and mark all differ from its neighbours'."""
-    return Style(slot, slot % 5, FLOW_MARKS[slot % len(FLOW_MARKS)], light=light)
+    return Style(slot, slot, FLOW_MARKS[slot % len(FLOW_MARKS)], light=light)
 
 
 def value_axis(label: str, unit: str = "", *, log: bool = False) -> Axis:

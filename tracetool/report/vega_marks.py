@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     Spec = dict[str, Any]
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#777777", "#8C6D1F")
-DASHES: tuple[list[int], ...] = ([1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 2, 1, 2])
+DASHES: tuple[list[int], ...] = (
+    [1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 2, 1, 2], [14, 4], [4, 4], [10, 2, 2, 2, 2, 2], [7, 1],
+)  # fmt: skip
 SHAPES = ("triangle-down", "cross", "diamond", "square", "triangle-up")
 LETTER_PIXELS, ENTRY_PIXELS = 6.4, 42  # widths of legend text at 11 px, and of a symbol with its padding
 LEGENDS = ("fill", "stroke", "color")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from tracetool.report.figure import Events, Figure, Panel, Series
+    from tracetool.report.figure import Events, Figure, FloatArray, Panel, Series
 
 
 def zoomed(figure: Figure, start: float | None = None, stop: float | None = None) -> Figure:
@@ -34,7 +34,30 @@ def zoomed(figure: Figure, start: float | None = None, stop: float | None = None
     low, high = -np.inf if start is None else start, np.inf if stop is None else stop
     axis = replace(figure.x, low=figure.x.low if start is None else start, high=figure.x.high if stop is None else stop)
     panels = tuple(panel if panel.x is not None else _panel(panel, low, high) for panel in figure.panels)
-    return replace(figure, x=axis, panels=panels)
+    return _without_hidden(replace(figure, x=axis, panels=panels))
+
+
+def _without_hidden(figure: Figure) -> Figure:
+    """Leave out background that the part shown has moved out of the picture, and say so in a note."""
+    panels: list[Panel] = []
+    notes: list[str] = []
+    for panel in figure.panels:
+        values = np.concatenate([np.empty(0), *figure.y_values(panel)])
+        hidden = [_hidden(series, values[np.isfinite(values)]) for series in panel.series]
+        notes += [
+            f"{series.name}: {side} the picture" for series, side in zip(panel.series, hidden, strict=True) if side
+        ]
+        kept = tuple(series for series, side in zip(panel.series, hidden, strict=True) if not side)
+        panels.append(panel if len(kept) == len(panel.series) else replace(panel, series=kept))
+    return replace(figure, panels=tuple(panels), notes=(*figure.notes, *notes))
+
+
+def _hidden(series: Series, shown: FloatArray) -> str:
+    """Return on which side of what is shown the whole of a light series lies; empty where it is seen."""
+    values = series.y[np.isfinite(series.y)]
+    if not series.style.light or not len(values) or not len(shown):
+        return ""
+    return "above" if values.min() > shown.max() else "below" if values.max() < shown.min() else ""
 
 
 def _panel(panel: Panel, low: float, high: float) -> Panel:

@@ -48,7 +48,7 @@ def cov_figure(
     for slot, name in enumerate(bins.names):
         series += _line(table, name, flow_style(slot))
     if len(bins.names) > 1:
-        series += _line(table, "total", Style(6, 0, "T"))
+        series += _line(table, "total", Style(6, len(bins.names), "T"))
     return Figure(
         title="variation of the rate over time scales",
         subtitle=f"coefficient of variation of acknowledged payload, bins of {bins.bin_ns / 1e6:g} ms",

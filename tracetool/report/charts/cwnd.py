@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 _LOSSES = {"fast": ("fast recovery", "L", 3), "rto": ("timeout (RTO)", "T", 1), "cwr": ("ECN reduction", "C", 4)}
 # Origins that agree lie on one another: those drawn later have gaps, through which the first is seen.
-_CWND = (Style(0, 0, "*"), Style(4, 1, "o"), Style(7, 2, "x"), Style(3, 3, "+"))
-_SSTHRESH = (Style(1, 1, "#"), Style(3, 2, "%"), Style(2, 3, "="), Style(6, 4, "-"))
+_CWND = (Style(0, 0, "*"), Style(4, 2, "o"), Style(7, 4, "x"), Style(3, 6, "+"))
+_SSTHRESH = (Style(1, 1, "#"), Style(3, 3, "%"), Style(2, 5, "="), Style(6, 7, "-"))
 
 
 def cwnd_figure(
@@ -210,14 +210,14 @@ def _panel(
 
 
 def _overlay(samples: pl.DataFrame, flows: list[int], labels: str | dict[int, str], origin: int, y: Axis) -> Panel:
-    """Return several flows in one set of axes: colour tells the flow, dash the origin."""
-    series = []
+    """Return several flows in one set of axes: colour tells the flow, dash and mark the flow and the origin."""
+    series: list[Series] = []
     for slot, flow in enumerate(flows):
         rows = samples.filter(pl.col("flow") == flow)
-        for rank, name in enumerate(origins_in(rows)):
+        for name in origins_in(rows):
             label = _name(labels, flow) if not isinstance(labels, str) else f"flow {flow}"
             suffix = f" ({name})" if samples["origin"].n_unique() > 1 else ""
-            style = replace(flow_style(slot), dash=(slot + rank) % 5)
+            style = replace(flow_style(len(series)), color=slot)
             series += track(rows.filter(pl.col("origin") == name), origin, "cwnd_segments", f"{label}{suffix}", style)
     return Panel(Axis("cwnd", y.unit, y.scale, y.low), tuple(series))
 

@@ -17,7 +17,7 @@ from tracetool.errors import NothingMatchedError
 from tracetool.metrics.queue_drops import bottleneck_queues, drops_from_counters
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Style, floats, frames, seconds_after
 from tracetool.report.selection import PACKET_COLUMNS, capture_of, rows, short_names
-from tracetool.report.tracks import FLOW_MARKS, flow_style, start_of, track, value_axis
+from tracetool.report.tracks import flow_style, start_of, track, value_axis
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,10 +61,11 @@ def queue_figure(before: pl.DataFrame, after: pl.DataFrame, names: dict[int, str
     for slot, flow in enumerate(sorted(names)):
         own = seen.filter(pl.col("flow") == flow)
         if len(own):
-            style = Style(slot, slot % 5, FLOW_MARKS[slot % len(FLOW_MARKS)])
             x = seconds_after(origin, own["time"])
             series.append(
-                Series(names[flow], "points", x, floats(own["delay"]) * MS, style, frame=frames(own["frame"]))
+                Series(
+                    names[flow], "points", x, floats(own["delay"]) * MS, flow_style(slot), frame=frames(own["frame"])
+                )
             )
     # What left after the last packet that arrived may still be on its way.
     gone = found.filter(pl.col("arrival").is_null() & (pl.col("time") <= last))
@@ -179,8 +180,8 @@ def queue_counters_figure(counters: pl.DataFrame, *, log: bool = False) -> Figur
         backlog += track(polls, origin, "backlog_bytes", name, style, kind="line", factor=KB)
         several = f", {name}" if len(found) > 1 else ""
         for column, word, kind_style in (
-            ("dropped_packets", "dropped", Style(1 + slot, slot % 5, "D")),
-            ("marked_packets", "marked CE", Style(4 + slot, 1 + slot % 4, "M")),
+            ("dropped_packets", "dropped", Style(1 + slot, 2 * slot, "Dd"[slot % 2])),
+            ("marked_packets", "marked CE", Style(4 + slot, 2 * slot + 1, "Mm"[slot % 2])),
         ):
             if polls[column].count():
                 lost.append(Series(f"{word}{several}", "step", x, _rate(x, floats(polls[column])), kind_style))

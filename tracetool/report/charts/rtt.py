@@ -27,8 +27,8 @@ MS = 1e-6
 _METHODS = {
     "ack": ("RTT, data to ACK", Style(5, 0, ".", light=True)),
     "timestamp": ("RTT, timestamps", Style(4, 2, ",", light=True)),
-    "handshake": ("RTT, handshake", Style(3, 0, "H")),
-    "ping": ("RTT, ping", Style(6, 0, "'", light=True)),
+    "handshake": ("RTT, handshake", Style(3, 1, "H")),
+    "ping": ("RTT, ping", Style(6, 3, "'", light=True)),
 }
 
 

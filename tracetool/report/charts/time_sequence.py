@@ -77,7 +77,7 @@ def time_sequence_figure(
     if len(acks):
         values = np.maximum.accumulate(floats(acks["ack"])) * KB
         x = seconds_after(origin, acks["time"])
-        series.append(Series("ACKs", "step", x, values, Style(2, 0, "-"), frame=frames(acks["frame"])))
+        series.append(Series("ACKs", "step", x, values, Style(2, 1, "-"), frame=frames(acks["frame"])))
     return Figure(
         title=f"time-sequence graph: {flow_label}" if flow_label else "time-sequence graph",
         subtitle=f"{len(data):,} packets with data, {len(acks):,} with ACKs",
@@ -97,7 +97,7 @@ def _window(acks: pl.DataFrame, origin: int, data: pl.DataFrame) -> list[Series]
     if np.nanmedian(edge) > 2.5 * top:
         return []
     return [
-        Series("receiver's window", "step", seconds_after(origin, acks["time"]), edge, Style(4, 1, "w", light=True))
+        Series("receiver's window", "step", seconds_after(origin, acks["time"]), edge, Style(4, 2, "w", light=True))
     ]
 
 
@@ -114,7 +114,7 @@ def _sacks(acks: pl.DataFrame, origin: int) -> list[Series]:
         return []
     x = seconds_after(origin, blocks["time"])
     low, high = floats(blocks["left"]) * KB, floats(blocks["right"]) * KB
-    return [Series("SACK blocks", "bars", x, low, Style(3, 2, "s"), high, frames(blocks["frame"]))]
+    return [Series("SACK blocks", "bars", x, low, Style(3, 1, "s"), high, frames(blocks["frame"]))]
 
 
 def _marks(events: pl.DataFrame | None, origin: int) -> list[Events]:
