@@ -102,6 +102,12 @@ def schema(table: str) -> pa.Schema:
     return pa.schema(fields, metadata={"tracetool.table": table, "tracetool.schema_version": str(doc["version"])})
 
 
+@cache
+def _fields(table: str) -> dict[str, tuple[pa.DataType, bool]]:
+    """Type of each column, and whether it may be null."""
+    return {field.name: (field.type, field.nullable) for field in schema(table)}
+
+
 def cast(table: str, rows: Any) -> pa.Table:
     """Rows of any kind (Arrow table or batch, Polars frame) in the table's exact schema.
 
@@ -116,25 +122,24 @@ def cast(table: str, rows: Any) -> pa.Table:
     import pyarrow as pa
 
     arrow: pa.Table = rows if isinstance(rows, pa.Table) else pa.table(rows)
-    wanted = schema(table)
-    unknown = set(arrow.column_names) - set(wanted.names)
-    if unknown:
+    given = dict(zip(arrow.column_names, arrow.columns, strict=True))
+    wanted = _fields(table)
+    if unknown := given.keys() - wanted.keys():
         raise SchemaError(f"table {table}: unknown columns {', '.join(sorted(unknown))}")
     arrays = []
-    for field in wanted:
-        if field.name in arrow.column_names:
+    for name, (kind, nullable) in wanted.items():
+        array = given.get(name)
+        if array is None:
+            array = pa.nulls(arrow.num_rows, kind)
+        elif array.type != kind:  # casting loads all of pyarrow.compute
             try:
-                array = arrow.column(field.name)
-                if array.type != field.type:  # casting loads all of pyarrow.compute
-                    array = array.cast(field.type)
+                array = array.cast(kind)
             except pa.ArrowInvalid as error:
-                raise SchemaError(f"table {table}, column {field.name}: {error}") from None
-        else:
-            array = pa.nulls(arrow.num_rows, field.type)
-        if not field.nullable and array.null_count:
-            raise SchemaError(f"table {table}, column {field.name}: {array.null_count} nulls where a value is required")
+                raise SchemaError(f"table {table}, column {name}: {error}") from None
+        if not nullable and array.null_count:
+            raise SchemaError(f"table {table}, column {name}: {array.null_count} nulls where a value is required")
         arrays.append(array)
-    return pa.Table.from_arrays(arrays, schema=wanted)
+    return pa.Table.from_arrays(arrays, schema=schema(table))
 
 
 def from_rows(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -147,11 +152,12 @@ def from_rows(table: str, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """
     import pyarrow as pa
 
-    wanted = schema(table)
-    unknown = {key for row in rows for key in row} - set(wanted.names)
-    if unknown:
+    wanted = _fields(table)
+    given = {key: None for row in rows for key in row}
+    if unknown := given.keys() - wanted.keys():
         raise SchemaError(f"table {table}: unknown columns {', '.join(sorted(unknown))}")
-    return cast(table, pa.table({f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in wanted}))
+    arrays = {name: pa.array([row.get(name) for row in rows], wanted[name][0]) for name in given}
+    return cast(table, pa.table(arrays)) if rows else empty(table)
 
 
 def empty(table: str) -> pa.Table:

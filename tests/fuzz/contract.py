@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections import Counter
 
+from tests.fuzz.mutate import MUTATIONS, SEED, mutants
+from tests.fuzz.seeds import seeds
 from tracetool import parsers, tables
 from tracetool.diagnostics import LIMIT, DiagnosticLog
 from tracetool.errors import InputError
@@ -48,3 +50,16 @@ def parse(name: str, data: bytes, *, cast: bool = True) -> Counter[str] | None:
     assert max(Counter(diagnostics["code"].to_pylist()).values(), default=0) <= LIMIT
     assert all(message.isprintable() for message in diagnostics["message"].to_pylist())
     return rows
+
+
+def survives(name: str) -> None:
+    """Assert that a parser takes many damaged copies of its seeds, and did get to work on a good part of them."""
+    outcome: Counter[str] = Counter()
+    for number, data in enumerate(mutants(name, seeds(name), MUTATIONS, SEED)):
+        try:
+            rows = parse(name, data, cast=number % 8 == 0)
+        except BaseException as error:
+            error.add_note(f"mutant {number} of {name}, seed {SEED}: {data[:2000]!r}")
+            raise
+        outcome["refused" if rows is None else "read" if rows.total() > 1 else "empty"] += 1
+    assert outcome["read"] > MUTATIONS // 3, outcome

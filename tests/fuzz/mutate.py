@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
 from collections.abc import Callable, Sequence
 
+#: How many damaged inputs of each parser, and the seed that makes them.
+MUTATIONS = int(os.environ.get("TRACETOOL_MUTATIONS", "10000"))
+SEED = int(os.environ.get("TRACETOOL_SEED", "1"))
 EXTREMES = (0, 1, 2, 3, 4, 7, 8, 15, 16, 27, 28, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x40000, 0x40001,
             0x1000000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF)  # fmt: skip
 MAX_BYTES = 65536  # mutants do not grow without end

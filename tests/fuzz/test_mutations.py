@@ -1,26 +1,19 @@
-"""Every parser takes whatever comes: thousands of damaged inputs give tables or a clear refusal, never a crash."""
+"""The inputs that are damaged in these tests, and what becomes of damaged ones beyond their parser."""
 
 from __future__ import annotations
-
-import os
-from collections import Counter
 
 import pytest
 
 from tests.fuzz import captures
 from tests.fuzz.contract import parse
 from tests.fuzz.frames import FRAMES
-from tests.fuzz.mutate import mutants
+from tests.fuzz.mutate import SEED, mutants
 from tests.fuzz.seeds import seeds
 from tracetool import parsers
 from tracetool.dataset import Dataset
 from tracetool.errors import InputError
 from tracetool.ingest import ingest
 from tracetool.reconstruct import reconstruct
-
-#: Of each parser; continuous integration makes 10,000.
-MUTATIONS = int(os.environ.get("TRACETOOL_MUTATIONS", "2000"))
-SEED = int(os.environ.get("TRACETOOL_SEED", "1"))
 
 
 @pytest.mark.parametrize("name", parsers.FORMATS)
@@ -37,20 +30,6 @@ def test_frames_made_by_hand_hold_a_packet(what):
     link, frame = FRAMES[what]
     rows = parse("pcap", captures.pcap([frame], link=link))
     assert rows["packets"] == (what not in {"arp", "later fragment", "unknown link"})
-
-
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", parsers.FORMATS)
-def test_damaged_inputs_give_tables_or_a_refusal(name):
-    outcome: Counter[str] = Counter()
-    for number, data in enumerate(mutants(name, seeds(name), MUTATIONS, SEED)):
-        try:
-            rows = parse(name, data, cast=number % 8 == 0)
-        except BaseException as error:
-            error.add_note(f"mutant {number} of {name}, seed {SEED}: {data[:2000]!r}")
-            raise
-        outcome["refused" if rows is None else "read" if rows.total() > 1 else "empty"] += 1
-    assert outcome["read"] > MUTATIONS // 3, outcome  # the parsers did get to work
 
 
 @pytest.mark.parametrize("name", parsers.FORMATS)

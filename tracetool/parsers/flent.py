@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tracetool.parsers.json_text import JsonDamageError, members, number
-from tracetool.parsers.logged import PIECE_ROWS, FlowBook, LoggedFlow, Rows, metadata, summary
+from tracetool.parsers.logged import PIECE_ROWS, TIME_MAX_NS, FlowBook, LoggedFlow, Rows, metadata, summary
 from tracetool.parsers.tcp_state import bbr_phase
 
 if TYPE_CHECKING:
@@ -252,8 +252,8 @@ class _Reader:
             start = datetime.fromisoformat(str(self.meta.get("T0") or self.meta.get("TIME")).replace("Z", ""))
         except ValueError:
             return {}
-        seconds = round(start.replace(tzinfo=UTC).timestamp())
-        return {"first_time": seconds * 1_000_000_000}
+        time = round(start.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
+        return {"first_time": time} if abs(time) <= TIME_MAX_NS else {}
 
 
 def _computed(name: str, facts: dict[str, Any]) -> bool:
