@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.reconstruct.inferred import inferred_of
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.cubic import cubic_root, cubic_ssthresh, cubic_update
@@ -17,7 +18,6 @@ from tracetool.kernels.replay_board import append, drop_head, find, grown, mark_
 from tracetool.kernels.replay_loss import update_rtt
 from tracetool.kernels.replay_window import prr
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets
-from tracetool.reconstruct.sender import infer
 
 FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -137,7 +137,7 @@ def hostile(rng, size):
 @settings(max_examples=150, deadline=None)
 def test_no_packets_can_break_it(seed, size, vantage, syn):
     packets = hostile(np.random.default_rng(seed), size)
-    inferred = infer(packets, FlowFacts(vantage=vantage, syn_seen=syn))
+    inferred = inferred_of(packets, FlowFacts(vantage=vantage, syn_seen=syn))
     acks = int((~packets.outbound & (packets.flags & 16 != 0) & (packets.flags & 6 == 0)).sum())
     assert inferred.samples.height == acks
     assert (inferred.samples["cwnd_segments"] >= 1).all()

@@ -9,9 +9,10 @@ import polars as pl
 import pytest
 
 from tests.naive import sender as naive
+from tests.reconstruct.inferred import inferred_of
 from tracetool import tables
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets
-from tracetool.reconstruct.sender import infer, segment_bytes, timestamp_tick
+from tracetool.reconstruct.sender import segment_bytes, timestamp_tick
 
 FACTS = FlowFacts(1460, 1460, 7, 7, True, True, False, None, syn_seen=True, vantage="sender")
 SENDERS = {
@@ -32,7 +33,7 @@ def simulated(name, seconds=5):
 @pytest.fixture(scope="module", params=SENDERS)
 def case(request):
     packets, truth = simulated(request.param)
-    return request.param, packets, truth, infer(packets, FACTS)
+    return request.param, packets, truth, inferred_of(packets, FACTS)
 
 
 def test_one_sample_stands_at_each_ack(case):
@@ -104,9 +105,7 @@ def test_rows_fit_their_tables(case):
     _, _, _, inferred = case
     for table in ("samples", "recoveries", "slow_starts"):
         frame = getattr(inferred, table)
-        key = [pl.lit("x").alias("input"), pl.lit(0, pl.Int32).alias("flow"), pl.lit("a2b").alias("direction")]
-        more = [pl.lit("inferred").alias("origin")] if table == "samples" else []
-        tables.cast(table, frame.with_columns(*key, *more).to_arrow())
+        tables.cast(table, frame.with_columns(pl.lit("x").alias("input")).to_arrow())
 
 
 def taken(packets, keep):
@@ -124,7 +123,7 @@ def taken(packets, keep):
 def test_a_capture_that_lacks_frames_still_shows_the_window(name):
     packets, truth = simulated(name)
     keep = np.flatnonzero(np.random.default_rng(3).random(len(packets)) > 0.01)
-    inferred = infer(taken(packets, keep), FACTS)
+    inferred = inferred_of(taken(packets, keep), FACTS)
     at = np.searchsorted(truth[:, 0], inferred.samples["time"].to_physical().to_numpy() // 1000)
     off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
     assert np.quantile(off, 0.5) < 0.02
@@ -137,7 +136,7 @@ def test_a_capture_that_begins_late_shows_the_window_after_a_round_trip(name):
     packets, truth = simulated(name, 8)
     keep = np.arange(len(packets) // 4, len(packets))
     late = replace(taken(packets, keep), window=np.full(len(keep), -1))
-    inferred = infer(late, FlowFacts(timestamps=True, vantage="sender"))
+    inferred = inferred_of(late, FlowFacts(timestamps=True, vantage="sender"))
     at = np.searchsorted(truth[:, 0], inferred.samples["time"].to_physical().to_numpy() // 1000)
     off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
     assert np.quantile(off, 0.5) < 0.02
@@ -166,7 +165,7 @@ def test_packets_as_the_receiver_saw_them_give_the_senders_window():
     moved = replace(packets, time_ns=packets.time_ns + shift * 1000)
     order = np.argsort(moved.time_ns[keep], kind="stable")
     seen = taken(moved, np.flatnonzero(keep)[order])
-    inferred = infer(seen, replace(FACTS, vantage="receiver"))
+    inferred = inferred_of(seen, replace(FACTS, vantage="receiver"))
     times = inferred.samples["time"].to_physical().to_numpy() // 1000
     at = np.clip(np.searchsorted(truth[:, 0], times), 0, len(truth) - 1)
     off = np.abs(inferred.samples["cwnd_segments"].to_numpy() - truth[at, 1]) / truth[at, 1]
@@ -185,7 +184,7 @@ def test_segment_size_and_clock():
 def test_an_empty_flow_has_no_rows():
     packets, _ = simulated("reno", 1)
     nothing = taken(packets, np.arange(1))
-    inferred = infer(nothing, FACTS)
+    inferred = inferred_of(nothing, FACTS)
     assert inferred.samples.height == 0
     assert inferred.slow_starts.height == 0
     assert inferred.recoveries.height == 0

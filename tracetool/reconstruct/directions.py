@@ -6,24 +6,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
+from tracetool import tables
 from tracetool.reconstruct.batch import DIRECTIONS
 from tracetool.reconstruct.flow import FlowFacts, flow_facts
+from tracetool.reconstruct.samples import samples_table
 from tracetool.reconstruct.sender import infer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.flow import FlowPackets, Inferred
     from tracetool.reconstruct.tracking import Tracked
+
+    Ints = npt.NDArray[np.int64]
 
 SYN = 2
 
 
 def infer_directions(
     batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], carries: np.ndarray[Any, np.dtype[np.bool_]]
-) -> dict[str, pl.DataFrame]:
+) -> tuple[dict[str, pa.Table], pl.DataFrame]:
     """Infer what the senders of a batch were doing.
 
     Parameters
@@ -39,32 +46,52 @@ def infer_directions(
 
     Returns
     -------
-    dict
-        `samples`, `recoveries` and `slow_starts` without the column `input`, and ``cc``: flow, direction, cc and
-        cc_confidence.
+    tuple
+        Tables `samples`, `recoveries` and `slow_starts` without the column `input`; and flow, direction, cc and
+        cc_confidence of each direction looked at.
 
     Examples
     --------
-    >>> infer_directions(batch, tracked, rows, payload > 0)["cc"]  # doctest: +SKIP
+    >>> infer_directions(batch, tracked, rows, payload > 0)[1]["cc"]  # doctest: +SKIP
     """
     keep = ~tracked.copy
+    chosen = np.argwhere(carries)
     found: list[Inferred] = []
-    keys: list[tuple[int, str]] = []
-    for index, way in np.argwhere(carries).tolist():
+    for index, way in chosen.tolist():
         packets = batch.packets(index, way, keep)
         found.append(infer(packets, _facts(packets, flows[index], DIRECTIONS[way])))
-        keys.append((int(batch.flows[index]), DIRECTIONS[way]))
-    samples = _joined([one.samples for one in found], keys)
-    cc = [(*key, one.cc, one.cc_confidence) for key, one in zip(keys, found, strict=True)]
+    numbers, ways = batch.flows[chosen[:, 0]], chosen[:, 1]
+    cc = pl.DataFrame(
+        {
+            "flow": numbers.astype(np.int32),
+            "direction": [DIRECTIONS[way] for way in ways.tolist()],
+            "cc": [one.cc for one in found],
+            "cc_confidence": [one.cc_confidence for one in found],
+        },
+        schema={"flow": pl.Int32, "direction": pl.String, "cc": pl.String, "cc_confidence": pl.Float64},
+    )
+    return tables_of(found, numbers, ways), cc
+
+
+def tables_of(found: Sequence[Inferred], flows: Ints, ways: Ints) -> dict[str, pa.Table]:
+    """Tables `samples`, `recoveries` and `slow_starts` of many senders, without the column `input`.
+
+    Parameters
+    ----------
+    found
+        What the inference says of each.
+    flows, ways
+        Flow number of each, and the direction of its data (0 for a2b).
+
+    Examples
+    --------
+    >>> tables_of([infer(packets, facts)], np.array([0]), np.array([0]))["samples"].num_rows  # doctest: +SKIP
+    2911
+    """
     return {
-        "samples": samples.with_columns(origin=pl.lit("inferred")),
-        "recoveries": _joined([one.recoveries for one in found], keys),
-        "slow_starts": _joined([one.slow_starts for one in found], keys),
-        "cc": pl.DataFrame(
-            cc,
-            schema={"flow": pl.Int32, "direction": pl.String, "cc": pl.String, "cc_confidence": pl.Float64},
-            orient="row",
-        ),
+        "samples": samples_table([one.samples for one in found], flows, ways, [one.cc for one in found]),
+        "recoveries": _joined("recoveries", [one.recoveries for one in found], flows, ways),
+        "slow_starts": _joined("slow_starts", [one.slow_starts for one in found], flows, ways),
     }
 
 
@@ -73,11 +100,14 @@ def _facts(packets: FlowPackets, row: dict[str, Any], direction: str) -> FlowFac
     return flow_facts(row, direction, syn_seen=syn_seen)
 
 
-def _joined(frames: Sequence[pl.DataFrame], keys: Sequence[tuple[int, str]]) -> pl.DataFrame:
-    """One frame of all, with the flow and direction of each row."""
-    heights = [frame.height for frame in frames]
-    parts = [frame for frame in frames if frame.height]
-    flow = np.repeat(np.array([key[0] for key in keys], np.int32), heights)
-    way = np.repeat(np.array([DIRECTIONS.index(key[1]) for key in keys], np.uint32), heights)
-    named = pl.DataFrame({"flow": flow, "direction": pl.Series(DIRECTIONS).gather(way)})
-    return pl.concat([named, pl.concat(parts)], how="horizontal") if parts else named
+def _joined(table: str, found: Sequence[list[dict[str, Any]]], flows: Ints, ways: Ints) -> pa.Table:
+    """Rows of many flows as a table without the column `input`."""
+    counts = [len(rows) for rows in found]
+    joined = [row for rows in found for row in rows]
+    keys: dict[str, Any] = {
+        "flow": np.repeat(flows, counts).astype(np.int32),
+        "direction": [DIRECTIONS[way] for way in np.repeat(ways, counts).tolist()],
+    }
+    fields = [field for field in tables.schema(table) if field.name not in {"input", *keys}]
+    columns = {field.name: pa.array([row[field.name] for row in joined], field.type) for field in fields}
+    return pa.table({**keys, **columns})

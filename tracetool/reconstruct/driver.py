@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from tracetool import tables
 from tracetool._version import __version__
@@ -24,6 +25,7 @@ from tracetool.reconstruct.events import events
 from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
+from tracetool.reconstruct.samples import dictionary
 from tracetool.reconstruct.stats import flow_stats
 from tracetool.reconstruct.tracking import tracked
 from tracetool.reconstruct.vantage import vantage
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
-    import pyarrow as pa
 
     from tracetool.dataset import InputWriter
     from tracetool.ingest import Progress
@@ -49,7 +50,8 @@ class Results:
 
     flows: npt.NDArray[np.int64]
     packets: int
-    tables: dict[str, pl.DataFrame]
+    tables: dict[str, pa.Table]
+    odd: pl.DataFrame
     places: list[str]
 
 
@@ -74,8 +76,6 @@ def reconstruct(
 def _from_packets(
     dataset: Dataset, name: str, only: int | None, writer: InputWriter, progress: Progress | None
 ) -> None:
-    for table in INFERRED:  # all of them, even without rows
-        writer.write(table, tables.empty(table))
     flows = dataset.read("flows", [name]).sort("flow")
     if flows.height:
         places = flows["vantage"].to_numpy().astype(object)
@@ -85,16 +85,19 @@ def _from_packets(
         done, total = 0, int(counts.sum())
         odd: list[pl.DataFrame] = []
         for result in _results(dataset, name, flows, counts):
-            for table, frame in result.tables.items():
-                writer.write(table, _named(table, frame, name))
+            for table, rows in result.tables.items():
+                writer.write(table, _named(table, rows, name))
             places[result.flows] = result.places
-            odd.append(tally(result.tables["events"]))
+            odd.append(result.odd)
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
         if (found := oddities(odd)).height:
-            writer.write("diagnostics", _named("diagnostics", found, name))
+            writer.write("diagnostics", _named("diagnostics", found.to_arrow(), name))
         flows = flows.with_columns(vantage=pl.Series(places.tolist(), dtype=pl.String))
+    for table in INFERRED:  # all of them, even without rows
+        if table not in writer.rows:
+            writer.write(table, tables.empty(table))
     writer.write("flows", flows.to_arrow())
 
 
@@ -124,16 +127,23 @@ def _work(packets: pa.Table, flows: pl.DataFrame) -> Results:
     np.add.at(payload, (batch.flow, batch.way), batch.payload)
     places = vantage(found.echo, payload)
     rows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String)).to_dicts()
-    inferred = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
-    stats = flow_stats(batch, found, rows, places).join(inferred.pop("cc"), ["flow", "direction"], how="left")
-    made = {**inferred, "rtts": rtts(batch, found), "events": events(batch, found), "flow_stats": stats}
-    return Results(batch.flows, len(batch), made, places)
+    inferred, cc = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
+    stats = flow_stats(batch, found, rows, places).join(cc, ["flow", "direction"], how="left")
+    happened = events(batch, found)
+    made = {"rtts": rtts(batch, found), "events": happened, "flow_stats": stats}
+    known = {**inferred, **{table: frame.to_arrow() for table, frame in made.items()}}
+    return Results(batch.flows, len(batch), known, tally(happened), places)
 
 
-def _named(table: str, frame: pl.DataFrame, name: str) -> pa.Table:
-    """A table's rows with the name of their input, ready to be written."""
-    known = [column for column in tables.columns(table) if column in frame.columns]
-    return frame.select(known).with_columns(input=pl.lit(name)).to_arrow()
+def _named(table: str, rows: pa.Table, name: str) -> pa.Table:
+    """A table's rows with the name of their input, ready to be written; what is not known of them is null."""
+    size = rows.num_rows
+    known = {
+        "input": dictionary(np.zeros(size, np.int8), (name,)),
+        **dict(zip(rows.column_names, rows.columns, strict=True)),
+    }
+    fields = tables.schema(table)
+    return pa.table([known.get(f.name, pa.nulls(size, f.type)) for f in fields], names=fields.names)
 
 
 def _from_log(dataset: Dataset, name: str, writer: InputWriter) -> None:
@@ -144,4 +154,4 @@ def _from_log(dataset: Dataset, name: str, writer: InputWriter) -> None:
             writer.write(table, tables.empty(table))
     if "slow_starts" not in present:
         for table, frame in from_samples(dataset, name).items():
-            writer.write(table, _named(table, frame, name))
+            writer.write(table, _named(table, frame.to_arrow(), name))

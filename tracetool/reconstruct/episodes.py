@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracetool import tables
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import polars as pl
 
     from tracetool.reconstruct.hypotheses import Fit
 
@@ -28,7 +25,7 @@ RATE_ROUNDS = 4
 MAX_ROUNDS = 1000
 
 
-def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> pl.DataFrame:
+def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> list[dict[str, Any]]:
     """Rows of `slow_starts` (without input, flow and direction) from the replayed window.
 
     Parameters
@@ -42,10 +39,11 @@ def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
+    list of dict
+        Times in nanoseconds.
     """
     if not len(events):
-        return _frame([], "slow_starts")
+        return []
     window = fit.window
     if fit.hypothesis.algorithm == wc.BBR:
         slow = window[:, rw.OUT_MODE] == wc.STARTUP
@@ -56,8 +54,7 @@ def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> pl.DataFrame:
         slow &= (state != rc.CWR_STATE) & (state != rc.RECOVERY)
     edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
     spans = _joined(list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)), events)
-    rows = [_slow_start(events, fit, first, last, number, confidence) for number, (first, last) in enumerate(spans)]
-    return _frame(rows, "slow_starts")
+    return [_slow_start(events, fit, first, last, number, confidence) for number, (first, last) in enumerate(spans)]
 
 
 def _joined(spans: list[tuple[int, int]], events: Ints) -> list[tuple[int, int]]:
@@ -172,7 +169,7 @@ def _rounds(events: Ints, first: int, end: int) -> int:
     return rounds
 
 
-def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
+def recoveries(events: Ints, window: Ints) -> list[dict[str, Any]]:
     """Rows of `recoveries` (without input, flow and direction): every reduction of the window.
 
     Parameters
@@ -184,7 +181,8 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
+    list of dict
+        Times in nanoseconds.
     """
     ops = events[:, rc.OPS]
     begins = np.flatnonzero(ops & (rc.OP_RECOVERY | rc.OP_CWR | rc.OP_RTO | rc.OP_TLP_LOSS))
@@ -216,27 +214,4 @@ def recoveries(events: Ints, window: Ints) -> pl.DataFrame:
                 "undone": bool(undos[min(late + 1, len(events))] - undos[begin] > 0),
             }
         )
-    return _frame(rows, "recoveries")
-
-
-def _frame(rows: list[dict[str, Any]], table: str) -> pl.DataFrame:
-    """Rows as a frame of the columns of their table that are known here."""
-    empty = _empty(table)
-    if not rows:
-        return empty
-    import polars as pl
-
-    columns = {name: [row[name] for row in rows] for name in empty.columns}
-    times = {name: pl.Series(columns[name], dtype=pl.Int64).cast(empty.schema[name]) for name in ("start", "end")}
-    return pl.DataFrame({**columns, **times}, schema=empty.schema)
-
-
-@cache
-def _empty(table: str) -> pl.DataFrame:
-    """Without rows; most flows are short and have none."""
-    import polars as pl
-
-    key = {"input", "flow", "direction"}
-    frame = pl.from_arrow(tables.empty(table))
-    assert isinstance(frame, pl.DataFrame)
-    return frame.drop(key)
+    return rows

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import polars as pl
 
+    from tracetool.reconstruct.samples import Samples
+
     Ints = npt.NDArray[np.int64]
 
 #: TCP flag bits, as the column `flags` of the table `packets` has them.
@@ -118,31 +120,45 @@ class FlowFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Inferred:
-    """What the inference says of one direction of a flow.
+class Retransmissions:
+    """Packets that carry data sent before, in the order in which they were sent.
 
-    The frames have the columns of the tables they are named for, without `input`, `flow`, `direction` and `origin`;
-    they are sorted by time, and unknown is null.
-
-    Parameters
+    Attributes
     ----------
-    samples : polars.DataFrame
-        One row per arriving packet of the data receiver: the sender's state before it is processed.
-    recoveries, slow_starts : polars.DataFrame
-        Loss recoveries and slow-start episodes.
-    retransmissions : polars.DataFrame
-        One row per packet that carries data sent before: `frame`, `trigger` (fast, rto, tlp, unknown), `spurious`
-        (bool; null unknown), `segments` (wire segments sent again).
+    frame : int64
+        Frame number.
+    trigger : int8
+        What made the sender send again: BY_* of `tracetool.kernels.replay_columns`.
+    segments : int32
+        Wire segments sent again.
+    """
+
+    frame: Ints
+    trigger: npt.NDArray[np.int8]
+    segments: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What the inference says of one direction of a flow, as arrays and rows; tables are made of many flows at once.
+
+    Attributes
+    ----------
+    samples : Samples
+        The sender's state before each arriving packet of the data receiver is processed.
+    recoveries, slow_starts : list of dict
+        Rows of the tables of these names, without `input`, `flow` and `direction`; times in nanoseconds.
+    retransmissions : Retransmissions
     cc : str, optional
         Congestion control: reno, cubic, bbr or unknown; None where the flow carries too little data to say.
     cc_confidence : float, optional
         How sure `cc` is, 0 to 1.
     """
 
-    samples: pl.DataFrame
-    recoveries: pl.DataFrame
-    slow_starts: pl.DataFrame
-    retransmissions: pl.DataFrame
+    samples: Samples
+    recoveries: list[dict[str, Any]]
+    slow_starts: list[dict[str, Any]]
+    retransmissions: Retransmissions
     cc: str | None
     cc_confidence: float | None
 

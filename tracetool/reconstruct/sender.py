@@ -15,30 +15,18 @@ from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.replay import replay
 from tracetool.reconstruct.episodes import recoveries, slow_starts
-from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred
+from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred, Retransmissions
 from tracetool.reconstruct.hypotheses import UNEXPLAINED, Choice, choose, looseness
 from tracetool.reconstruct.projection import project
+from tracetool.reconstruct.samples import samples
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import polars as pl
 
     Ints = npt.NDArray[np.int64]
 
-STATES = ("open", "disorder", "cwr", "recovery", "loss")
-PHASES = ("slow_start", "congestion_avoidance", "recovery", "loss")
-BBR_PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
-LIMITS = ("cwnd", "rwnd", "app", "pacing", "unknown")
-BY_CWND, BY_RWND, BY_APP, BY_PACING = 0, 1, 2, 3
-TRIGGERS = ("unknown", "unknown", "fast", "rto", "tlp")
 #: Ticks of timestamp clocks in use, nanoseconds: 1 us, 1 ms, 4 ms and 10 ms, 100 ms.
 TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
-#: Margin of the bounds around a window that the replay has pinned down, as a part of it.
-MARGIN = 0.02
-#: A fit that misses fewer segments than this per group of sends is exact where the window is filled.
-SHARP = 0.05
-#: Bounds further apart than this part of the window say nothing: then only the lower one is kept.
-WIDEST = 0.5
 #: How far a departure that was not seen may be wrong.
 BLUR_NS = 1_000_000
 ALMOST_ALL = 0.999
@@ -146,11 +134,12 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
         _guess_room(packets, events)
     choice = choose(events, mss, begun=facts.syn_seen, tolerance=_blur(events) if elsewhere else 0)
     _guess_threshold(choice)
+    sent = np.flatnonzero(again)
     return Inferred(
-        samples=_samples(events, choice, mss),
+        samples=samples(events, choice, mss),
         recoveries=recoveries(events, choice.best.window),
         slow_starts=slow_starts(events, choice.best, confidence=_cause_confidence(choice)),
-        retransmissions=_retransmissions(packets, again, again_segments),
+        retransmissions=Retransmissions(packets.frame[sent], again[sent], again_segments[sent]),
         cc=choice.cc,
         cc_confidence=choice.confidence,
     )
@@ -202,110 +191,3 @@ def _guess_threshold(choice: Choice) -> None:
         window[guessed, rw.OUT_SSTHRESH] = min(int(window[known[0], rw.OUT_SSTHRESH]), cwnd)
     elif choice.best.hypothesis.algorithm != wc.CUBIC:
         window[guessed, rw.OUT_SSTHRESH] = max(2, cwnd * 3 // 4)
-
-
-def _limits(events: Ints, window: Ints, mss: int, *, paced: bool) -> Ints:
-    """What kept the sender from sending more, before each event: positions in `LIMITS`."""
-    limited = np.roll(window[:, rw.OUT_LIMITED], 1).astype(bool)
-    room = np.roll(events[:, rc.ROOM], 1)
-    blocked = (room >= 0) & (room < mss)
-    which = np.where(blocked, BY_RWND, np.where(limited, BY_CWND, BY_PACING if paced else BY_APP))
-    which[:1] = len(LIMITS) - 1
-    return which
-
-
-def _bounds(events: Ints, choice: Choice, limits: Ints) -> tuple[Ints, Ints]:
-    """Lower and upper bound of the window before each event; an upper bound of 0 is none.
-
-    The spread over all hypotheses that fit as well, and a margin for what the capture cannot show. Whoever is limited
-    by the application or the receiver shows no upper bound by its sends: there the hypotheses must agree.
-    """
-    windows = np.stack([fit.window[:, rw.OUT_CWND] for fit in choice.equals])
-    low, high = windows.min(0), windows.max(0)
-    best = choice.best.window[:, rw.OUT_CWND]
-    loose = MARGIN if choice.best.hypothesis.algorithm != wc.BBR else 2 * MARGIN
-    flight = np.concatenate([events[:1, rc.PIPE_BEFORE], events[:-1, rc.PIPE_SENT]])
-    filled = (limits == BY_CWND) & (flight >= best) & (choice.best.misfit < SHARP)
-    margin = (best * loose).astype(np.int64) + np.where(filled, 0, 1)
-    # what was in flight is certain, but says little where it is far below the window
-    low = np.minimum(low - margin, np.maximum(np.minimum(flight, best), best - best // 10))
-    high = high + margin
-    if choice.cc == "unknown":
-        low = np.minimum(low, events[:, rc.PIPE_BEFORE])
-        high = np.zeros_like(high)
-    return np.maximum(low, 1), np.where(high - low > WIDEST * np.maximum(best, 8), 0, high)
-
-
-def _phases(events: Ints, choice: Choice) -> Ints:
-    """Phase of the congestion control as each event arrives: positions in `PHASES`, then `BBR_PHASES`."""
-    window = choice.best.window
-    if choice.best.hypothesis.algorithm == wc.BBR:
-        return len(PHASES) + window[:, rw.OUT_MODE]
-    state = events[:, rc.STATE_BEFORE]
-    avoiding = (window[:, rw.OUT_CWND] >= window[:, rw.OUT_SSTHRESH]).astype(np.int64)
-    reducing = (state == rc.RECOVERY) | (state == rc.CWR_STATE)
-    return np.where(state == rc.LOSS, PHASES.index("loss"), np.where(reducing, PHASES.index("recovery"), avoiding))
-
-
-def _samples(events: Ints, choice: Choice, mss: int) -> pl.DataFrame:
-    import polars as pl
-    import pyarrow as pa
-
-    window = choice.best.window
-    limits = _limits(events, window, mss, paced=choice.best.hypothesis.paced)
-    low, high = _bounds(events, choice, limits)
-    ack = events[:, rc.KIND] == rc.ON_ACK
-    rows = int(ack.sum())
-
-    def known(values: Ints, *, unknown: int = 0) -> pa.Array:
-        picked = values[ack]
-        return pa.array(picked, mask=picked <= unknown)
-
-    def word(words: tuple[str, ...], positions: Ints) -> pa.Array:
-        return pa.array(words).take(pa.array(positions[ack]))
-
-    ssthresh = window[:, rw.OUT_SSTHRESH]
-    columns = {
-        "time": pa.array(events[ack, rc.TIME]).cast(pa.timestamp("ns", "UTC")),
-        "cwnd_segments": pa.array(np.maximum(window[ack, rw.OUT_CWND], 1)),
-        "cwnd_low_segments": pa.array(low[ack]),
-        "cwnd_high_segments": known(high),
-        "ssthresh_segments": known(np.where(ssthresh >= wc.INFINITE, 0, ssthresh)),
-        "srtt_ns": known(events[:, rc.SRTT_BEFORE]),
-        "rttvar_ns": known(events[:, rc.RTTVAR_BEFORE]),
-        "min_rtt_ns": known(events[:, rc.MIN_RTT_BEFORE]),
-        "inflight_bytes": pa.array(np.maximum(events[ack, rc.PIPE_BEFORE], 0) * mss),
-        "mss_bytes": pa.array(np.full(rows, mss)),
-        "snd_una": pa.array(events[ack, rc.UNA_BEFORE]),
-        "snd_nxt": pa.array(events[ack, rc.NXT_BEFORE]),
-        "snd_wnd_bytes": known(events[:, rc.WND_BEFORE], unknown=-1),
-        "pacing_rate_bps": known(8 * np.roll(window[:, rw.OUT_RATE], 1)),
-        "phase": word(PHASES + BBR_PHASES, _phases(events, choice)),
-        "limited_by": word(LIMITS, limits),
-        "ca_state": word(STATES, events[:, rc.STATE_BEFORE]),
-        "cc": pa.nulls(rows, pa.string()) if choice.cc is None else pa.repeat(choice.cc, rows),
-        "lost_segments": pa.array(events[ack, rc.LOST_BEFORE]),
-        "sacked_segments": pa.array(events[ack, rc.SACKED_BEFORE]),
-        "retransmitted_segments": pa.array(events[ack, rc.RETRANSMITTED_BEFORE]),
-        "delivered_segments": pa.array(events[ack, rc.DELIVERED_BEFORE]),
-    }
-    frame = pl.from_arrow(pa.table(columns), rechunk=False)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
-
-
-def _retransmissions(
-    packets: FlowPackets, again: npt.NDArray[np.int8], segments: npt.NDArray[np.int32]
-) -> pl.DataFrame:
-    import polars as pl
-
-    at = np.flatnonzero(again)
-    return pl.DataFrame(
-        {
-            "frame": packets.frame[at],
-            "trigger": [TRIGGERS[why] for why in again[at].tolist()],
-            "spurious": [None] * len(at),
-            "segments": segments[at],
-        },
-        schema={"frame": pl.Int64, "trigger": pl.String, "spurious": pl.Boolean, "segments": pl.Int32},
-    )
