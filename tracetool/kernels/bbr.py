@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_columns import (
     CA_RTT,
     DELIVERED_BEFORE,
@@ -80,7 +80,7 @@ MAX_TSO_BYTES = 65536 - 1 - 320
 MIN_TSO_RATE = 1_200_000 >> 3
 
 
-@kernel
+@bare_kernel
 def bbr_start(w: Ints, now: int, delivered: int, min_rtt: int) -> None:
     """State at the start of the connection (`bbr_init`)."""
     w[BBR_MODE] = STARTUP
@@ -95,7 +95,7 @@ def bbr_start(w: Ints, now: int, delivered: int, min_rtt: int) -> None:
     w[BBR_RATE] = 0
 
 
-@kernel
+@bare_kernel
 def running_max(w: Ints, at: int, window: int, t: int, value: int) -> None:
     """Windowed maximum from three samples (`minmax_running_max`); each is a time and a value from column `at` on."""
     if value >= w[at + 1] or t - w[at + 4] > window:
@@ -137,13 +137,13 @@ def running_max(w: Ints, at: int, window: int, t: int, value: int) -> None:
         w[at + 5] = value
 
 
-@kernel
+@bare_kernel
 def max_bw(w: Ints) -> int:
     """Largest delivery rate of the last ten rounds."""
     return w[BBR_BW + 1]
 
 
-@kernel
+@bare_kernel
 def budget(w: Ints, h: Ints, segments: int) -> int:
     """Room for what offloads and delayed ACKs need (`bbr_quantization_budget`)."""
     goal = max(min(w[BBR_RATE] >> 10, MAX_TSO_BYTES) // h[MSS], 1 if w[BBR_RATE] < MIN_TSO_RATE else 2)
@@ -153,7 +153,7 @@ def budget(w: Ints, h: Ints, segments: int) -> int:
     return segments
 
 
-@kernel
+@bare_kernel
 def bdp(w: Ints, bw: int, gain: int) -> int:
     """Bandwidth-delay product times a gain, segments (`bbr_bdp`)."""
     if w[BBR_MIN_RTT] <= 0:
@@ -162,7 +162,7 @@ def bdp(w: Ints, bw: int, gain: int) -> int:
     return (product + BW_UNIT - 1) // BW_UNIT
 
 
-@kernel
+@bare_kernel
 def cycle_gain(phase: int) -> int:
     """Pacing gain of a phase of PROBE_BW."""
     if phase == 0:
@@ -170,7 +170,7 @@ def cycle_gain(phase: int) -> int:
     return UNIT * 3 // 4 if phase == 1 else UNIT
 
 
-@kernel
+@bare_kernel
 def in_net(w: Ints, h: Ints, pipe: int) -> int:
     """Segments in the network when the next may leave (`bbr_packets_in_net_at_edt`, with nothing queued by pacing)."""
     if w[BBR_PACING_GAIN] > UNIT:
@@ -179,7 +179,7 @@ def in_net(w: Ints, h: Ints, pipe: int) -> int:
     return pipe
 
 
-@kernel
+@bare_kernel
 def start_probe_bw(w: Ints, now: int, phase: int) -> None:
     """Enter PROBE_BW (`bbr_reset_probe_bw_mode`); the kernel draws the first phase by lot."""
     w[BBR_MODE] = PROBE_BW
@@ -187,7 +187,7 @@ def start_probe_bw(w: Ints, now: int, phase: int) -> None:
     w[BBR_CYCLE_TIME] = now
 
 
-@kernel
+@bare_kernel
 def save_cwnd(w: Ints) -> None:
     """Remember the window to restore it later (`bbr_save_cwnd`)."""
     if w[BBR_PREVIOUS_STATE] < RECOVERY and w[BBR_MODE] != PROBE_RTT:
@@ -196,7 +196,7 @@ def save_cwnd(w: Ints) -> None:
         w[PRIOR_CWND] = max(w[PRIOR_CWND], w[CWND])
 
 
-@kernel
+@bare_kernel
 def update_bandwidth(w: Ints, e: Ints, delivered: int) -> None:
     """Take one delivery-rate sample; count rounds (`bbr_update_bw`)."""
     w[BBR_ROUND_START] = 0
@@ -213,7 +213,7 @@ def update_bandwidth(w: Ints, e: Ints, delivered: int) -> None:
         running_max(w, BBR_BW, BW_ROUNDS, w[BBR_ROUNDS], bw)
 
 
-@kernel
+@bare_kernel
 def update_aggregation(w: Ints, e: Ints) -> None:
     """Measure how much more than expected is ACKed at once (`bbr_update_ack_aggregation`)."""
     acked = e[NEWLY_DELIVERED]
@@ -236,7 +236,7 @@ def update_aggregation(w: Ints, e: Ints) -> None:
     w[index] = max(w[index], extra)
 
 
-@kernel
+@bare_kernel
 def update_mode(w: Ints, h: Ints, e: Ints, delivered: int) -> None:
     """Move through STARTUP, DRAIN, PROBE_BW and PROBE_RTT (`bbr_update_model`)."""
     now = e[TIME]
@@ -304,7 +304,7 @@ def update_mode(w: Ints, h: Ints, e: Ints, delivered: int) -> None:
         w[BBR_GAIN] = UNIT
 
 
-@kernel
+@bare_kernel
 def set_rate(w: Ints, h: Ints, srtt: int) -> None:
     """Pacing rate, bytes per second (`bbr_set_pacing_rate`); 1 % below the bandwidth."""
     if w[BBR_RATE] == 0:  # bbr_init_pacing_rate_from_rtt
@@ -316,7 +316,7 @@ def set_rate(w: Ints, h: Ints, srtt: int) -> None:
         w[BBR_RATE] = rate
 
 
-@kernel
+@bare_kernel
 def bbr_react(w: Ints, h: Ints, e: Ints) -> None:
     """Process one ACK (`bbr_main`)."""
     delivered = e[DELIVERED_BEFORE] + e[NEWLY_DELIVERED]
@@ -360,7 +360,7 @@ def bbr_react(w: Ints, h: Ints, e: Ints) -> None:
         w[CWND] = min(cwnd, MIN_WINDOW)
 
 
-@kernel
+@bare_kernel
 def bbr_timeout(w: Ints, pipe: int) -> None:
     """Set the window after a timeout (`bbr_set_state`, `tcp_enter_loss`)."""
     save_cwnd(w)
@@ -369,7 +369,7 @@ def bbr_timeout(w: Ints, pipe: int) -> None:
     w[CWND] = pipe + 1
 
 
-@kernel
+@bare_kernel
 def bbr_undo(w: Ints) -> None:
     """Take note that a reduction was undone (`bbr_undo_cwnd`): there is a new chance to find more bandwidth."""
     w[BBR_FULL_BW] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.window_columns import (
     ACK_COUNT,
     CNT,
@@ -36,7 +36,7 @@ JIFFY_NS = 4_000_000
 SAME_CWND_NS = 1_000_000_000 // 32
 
 
-@kernel
+@bare_kernel
 def cubic_root(a: int) -> int:
     """Largest integer whose cube is at most `a`."""
     x = int(round(float(a) ** (1.0 / 3.0)))
@@ -47,7 +47,7 @@ def cubic_root(a: int) -> int:
     return x
 
 
-@kernel
+@bare_kernel
 def cubic_reset(w: Ints) -> None:
     """Forget all (`bictcp_reset`): after a timeout."""
     for i in range(LAST_MAX, CNT + 1):
@@ -55,7 +55,7 @@ def cubic_reset(w: Ints) -> None:
     w[FOUND] = 0
 
 
-@kernel
+@bare_kernel
 def cubic_ssthresh(w: Ints) -> int:
     """Threshold after a loss: 717/1024 of the window; Wmax with fast convergence (`cubictcp_recalc_ssthresh`)."""
     w[EPOCH] = 0
@@ -66,7 +66,7 @@ def cubic_ssthresh(w: Ints) -> int:
     return max(w[CWND] * BETA // BETA_SCALE, 2)
 
 
-@kernel
+@bare_kernel
 def cubic_update(w: Ints, acked: int, now: int) -> None:
     """Work out how many ACKed segments the window needs to grow by one (`bictcp_update`)."""
     cwnd = w[CWND]
@@ -104,7 +104,7 @@ def cubic_update(w: Ints, acked: int, now: int) -> None:
     w[CNT] = max(w[CNT], 2)
 
 
-@kernel
+@bare_kernel
 def cubic_resume(w: Ints, plateau: int, now: int) -> None:
     """Put an epoch that began before the capture where it must have stood: at `plateau`/1024 of its maximum.
 
@@ -122,7 +122,7 @@ def cubic_resume(w: Ints, plateau: int, now: int) -> None:
     w[CNT] = 100 * w[CWND]
 
 
-@kernel
+@bare_kernel
 def cubic_idle(w: Ints, idle: int, now: int) -> None:
     """Time without data in flight does not count for the growth (`CA_EVENT_TX_START`)."""
     if w[EPOCH] and idle > 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.window_columns import (
     COUNT,
     CSS_BASE,
@@ -46,7 +46,7 @@ FOREVER = 1 << 62
 CSS_MOST_ROUNDS, CSS_GROWTH_DIVISOR, MOST_PER_ACK = 5, 4, 8
 
 
-@kernel
+@bare_kernel
 def hystart_reset(w: Ints, now: int, nxt: int) -> None:
     """Begin a round (`bictcp_hystart_reset`)."""
     w[ROUND_START] = now
@@ -56,7 +56,7 @@ def hystart_reset(w: Ints, now: int, nxt: int) -> None:
     w[SAMPLES] = 0
 
 
-@kernel
+@bare_kernel
 def ack_delay(w: Ints, h: Ints, srtt: int, out: int) -> int:
     """How long the sender's own bursts may delay ACKs, ns (`hystart_ack_delay`)."""
     if srtt <= 0:
@@ -66,7 +66,7 @@ def ack_delay(w: Ints, h: Ints, srtt: int, out: int) -> int:
     return min(ACK_DELAY_MAX_NS, 4 * GSO_MAX_BYTES * 1_000_000_000 // max(rate, 1))
 
 
-@kernel
+@bare_kernel
 def hystart_update(w: Ints, h: Ints, now: int, delay: int, una: int, nxt: int, srtt: int, out: int) -> None:
     """Test one RTT sample of slow start; where a detector fires, ssthresh becomes the window of that moment."""
     if una > w[END_SEQ] and (h[HYSTART_ERA] == ERA_ALL_ROUNDS or w[CWND] >= LOW_WINDOW):
@@ -93,7 +93,7 @@ def hystart_update(w: Ints, h: Ints, now: int, delay: int, una: int, nxt: int, s
             w[SSTHRESH] = w[CWND]
 
 
-@kernel
+@bare_kernel
 def hystart_plus_update(w: Ints, now: int, delay: int, una: int, nxt: int) -> None:
     """Take one RTT sample of HyStart++ (RFC 9406): where a round got slower, slow start becomes conservative first.
 
@@ -124,7 +124,7 @@ def hystart_plus_update(w: Ints, now: int, delay: int, una: int, nxt: int) -> No
             w[CSS_ROUNDS] = 1
 
 
-@kernel
+@bare_kernel
 def hystart_plus_growth(w: Ints, acked: int, paced: bool) -> int:
     """Segments by which HyStart++ lets slow start grow: at most eight an ACK unless paced; a quarter in CSS."""
     if not paced:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_ack import process_ack
 from tracetool.kernels.replay_board import append, find, grown, pipe
@@ -84,7 +85,7 @@ INITIAL_RTO_NS = 1_000_000_000
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
 
 
-@kernel
+@bare_kernel
 def restart(s: Ints, seq: int) -> None:
     """Begin anew at `seq`: nothing outstanding."""
     s[HEAD] = s[TAIL]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_alert import alert, keep_open, remove_dupacks
 from tracetool.kernels.replay_board import pipe
 from tracetool.kernels.replay_columns import (
@@ -97,7 +97,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 
-@kernel
+@bare_kernel
 def process_ack(
     board: Ints,
     s: Ints,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_columns import (
     CA_STATE,
     CWR_STATE,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 
-@kernel
+@bare_kernel
 def limit_dupacks(s: Ints) -> bool:
     """Without SACK: no more duplicates than segments outstanding less the hole (`tcp_limit_reno_sacked`)."""
     out = s[TAIL] - s[HEAD]
@@ -69,7 +69,7 @@ def limit_dupacks(s: Ints) -> bool:
     return False
 
 
-@kernel
+@bare_kernel
 def add_dupacks(s: Ints, count: int) -> None:
     """Without SACK: a duplicate ACK stands for a segment that left the network (`tcp_add_reno_sack`)."""
     if count == 0:
@@ -82,7 +82,7 @@ def add_dupacks(s: Ints, count: int) -> None:
     s[DELIVERED] += max(0, s[SACKED_OUT] - before)
 
 
-@kernel
+@bare_kernel
 def remove_dupacks(s: Ints, acked: int) -> None:
     """Without SACK: an ACK of a hole takes its duplicates with it (`tcp_remove_reno_sacks`)."""
     if acked > 0:
@@ -93,7 +93,7 @@ def remove_dupacks(s: Ints, acked: int) -> None:
         s[REO_SEEN] += 1
 
 
-@kernel
+@bare_kernel
 def any_retransmitted(board: Ints, s: Ints) -> bool:
     """Whether a retransmission may still be under way (`tcp_any_retrans_done`)."""
     if s[RETRANS_OUT] > 0:
@@ -101,7 +101,7 @@ def any_retransmitted(board: Ints, s: Ints) -> bool:
     return s[HEAD] < s[TAIL] and board[s[HEAD] & (board.shape[0] - 1), TAGS] & EVER_RETRANS != 0
 
 
-@kernel
+@bare_kernel
 def packet_delayed(s: Ints, echoed: int, sack: bool) -> bool:
     """Whether the ACK answers something sent before the first retransmission (`tcp_packet_delayed`)."""
     if s[RETRANS_STAMP] > 0:
@@ -109,7 +109,7 @@ def packet_delayed(s: Ints, echoed: int, sack: bool) -> bool:
     return sack or s[SND_UNA] < s[HIGH_SEQ]
 
 
-@kernel
+@bare_kernel
 def unmark_lost(board: Ints, s: Ints) -> None:
     """Nothing is lost after all."""
     mask = board.shape[0] - 1
@@ -118,7 +118,7 @@ def unmark_lost(board: Ints, s: Ints) -> None:
     s[LOST_OUT] = 0
 
 
-@kernel
+@bare_kernel
 def undone(board: Ints, s: Ints, forget_losses: bool) -> None:
     """Undo the reduction (`tcp_undo_cwnd_reduction`, without the window)."""
     if forget_losses:
@@ -127,7 +127,7 @@ def undone(board: Ints, s: Ints, forget_losses: bool) -> None:
     s[RACK_ADVANCED] = 1
 
 
-@kernel
+@bare_kernel
 def start_undo(s: Ints) -> None:
     """Remember from where on retransmissions count (`tcp_init_undo`)."""
     s[UNDO_MARKER] = s[SND_UNA]
@@ -138,7 +138,7 @@ def start_undo(s: Ints) -> None:
         s[UNDO_RETRANS] = -1
 
 
-@kernel
+@bare_kernel
 def keep_open(board: Ints, s: Ints) -> None:
     """Open, or Disorder while something is out of order (`tcp_try_keep_open`)."""
     state = DISORDER if s[SACKED_OUT] + s[LOST_OUT] > 0 or any_retransmitted(board, s) else OPEN
@@ -147,7 +147,7 @@ def keep_open(board: Ints, s: Ints) -> None:
         s[HIGH_SEQ] = s[SND_NXT]
 
 
-@kernel
+@bare_kernel
 def try_to_open(board: Ints, s: Ints, echo: bool) -> int:
     """After an ACK without loss (`tcp_try_to_open`); returns operations on the window."""
     ops = 0
@@ -164,7 +164,7 @@ def try_to_open(board: Ints, s: Ints, echo: bool) -> int:
     return ops
 
 
-@kernel
+@bare_kernel
 def enter_recovery(board: Ints, s: Ints) -> int:
     """Begin fast recovery (`tcp_enter_recovery`); returns operations on the window."""
     ops = 0
@@ -179,7 +179,7 @@ def enter_recovery(board: Ints, s: Ints) -> int:
     return ops
 
 
-@kernel
+@bare_kernel
 def find_losses(board: Ints, s: Ints, now: int, sack: bool, advanced: bool) -> bool:
     """Mark what is lost (`tcp_identify_packet_loss`); returns whether a retransmission was."""
     retransmitted = s[RETRANS_OUT]
@@ -193,7 +193,7 @@ def find_losses(board: Ints, s: Ints, now: int, sack: bool, advanced: bool) -> b
     return s[RETRANS_OUT] < retransmitted
 
 
-@kernel
+@bare_kernel
 def try_undo_recovery(board: Ints, s: Ints, delayed: bool, sack: bool) -> tuple[int, bool]:
     """At the end of recovery: undo it if nothing was lost; returns operations, and whether the state is held."""
     ops = 0
@@ -210,7 +210,7 @@ def try_undo_recovery(board: Ints, s: Ints, delayed: bool, sack: bool) -> tuple[
     return ops, False
 
 
-@kernel
+@bare_kernel
 def process_loss(board: Ints, s: Ints, x: Ints, advanced: bool, dupacks: int, delayed: bool, sack: bool) -> int:
     """An ACK in the Loss state (`tcp_process_loss`); returns operations on the window."""
     recovered = s[SND_UNA] >= s[HIGH_SEQ]
@@ -238,7 +238,7 @@ def process_loss(board: Ints, s: Ints, x: Ints, advanced: bool, dupacks: int, de
     return 0
 
 
-@kernel
+@bare_kernel
 def alert(
     board: Ints, s: Ints, x: Ints, now: int, mss: int, prior_una: int, dupacks: int, echo: bool, sack: bool, echoed: int
 ) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_columns import (
     APP_LIMITED,
@@ -60,7 +61,7 @@ def grown(board: Ints, s: Ints) -> Ints:
     return larger
 
 
-@kernel
+@bare_kernel
 def unlink(board: Ints, s: Ints, n: int) -> None:
     """Take segment `n` off the list by time of sending; nothing happens where it is not on it."""
     mask = board.shape[0] - 1
@@ -80,7 +81,7 @@ def unlink(board: Ints, s: Ints, n: int) -> None:
     row[NEXT] = -1
 
 
-@kernel
+@bare_kernel
 def link_newest(board: Ints, s: Ints, n: int) -> None:
     """Put segment `n` at the end of the list by time of sending."""
     mask = board.shape[0] - 1
@@ -94,7 +95,7 @@ def link_newest(board: Ints, s: Ints, n: int) -> None:
     s[NEWEST] = n
 
 
-@kernel
+@bare_kernel
 def stamp(board: Ints, s: Ints, n: int, time: int) -> None:
     """Note the time of (re)sending and the delivery state then (`tcp_rate_skb_sent`)."""
     row = board[n & (board.shape[0] - 1)]
@@ -109,7 +110,7 @@ def stamp(board: Ints, s: Ints, n: int, time: int) -> None:
     row[TX_TSVAL] = s[LAST_TSVAL]
 
 
-@kernel
+@bare_kernel
 def append(board: Ints, s: Ints, seq: int, end: int, time: int, tags: int) -> None:
     """Add a segment that is sent for the first time; there must be room."""
     n = s[TAIL]
@@ -124,7 +125,7 @@ def append(board: Ints, s: Ints, seq: int, end: int, time: int, tags: int) -> No
     link_newest(board, s, n)
 
 
-@kernel
+@bare_kernel
 def find(board: Ints, s: Ints, seq: int) -> int:
     """Number of the first outstanding segment that ends after `seq` (TAIL where there is none)."""
     mask = board.shape[0] - 1
@@ -138,13 +139,13 @@ def find(board: Ints, s: Ints, seq: int) -> int:
     return low
 
 
-@kernel
+@bare_kernel
 def pipe(s: Ints) -> int:
     """Segments in flight (`tcp_packets_in_flight`): outstanding, less SACKed and lost, plus retransmitted."""
     return s[TAIL] - s[HEAD] - s[SACKED_OUT] - s[LOST_OUT] + s[RETRANS_OUT]
 
 
-@kernel
+@bare_kernel
 def mark_lost(board: Ints, s: Ints, n: int) -> None:
     """Hold segment `n` for lost, or its retransmission where it was lost before (`tcp_mark_skb_lost`)."""
     row = board[n & (board.shape[0] - 1)]
@@ -163,7 +164,7 @@ def mark_lost(board: Ints, s: Ints, n: int) -> None:
     unlink(board, s, n)
 
 
-@kernel
+@bare_kernel
 def drop_head(board: Ints, s: Ints) -> None:
     """Take the first segment off the board: it was acknowledged."""
     n = s[HEAD]

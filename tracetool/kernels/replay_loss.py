@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_board import mark_lost, unlink
 from tracetool.kernels.replay_columns import (
     CA_STATE,
@@ -51,7 +51,7 @@ RTO_MAX_NS = 120_000_000_000
 MIN_RTT_WINDOW_NS = 300_000_000_000
 
 
-@kernel
+@bare_kernel
 def update_rtt(s: Ints, rtt: int) -> None:
     """Take one RTT sample into srtt (8-fold), mdev, rttvar (4-fold) and the timeout (`tcp_rtt_estimator`), ns."""
     m = rtt
@@ -83,7 +83,7 @@ def update_rtt(s: Ints, rtt: int) -> None:
     s[RTO] = min((s[SRTT] >> 3) + s[RTTVAR], RTO_MAX_NS)
 
 
-@kernel
+@bare_kernel
 def update_min_rtt(s: Ints, rtt: int, now: int) -> None:
     """Keep the minimum RTT (`tcp_update_rtt_min`)."""
     if s[MIN_RTT] <= 0 or rtt <= s[MIN_RTT] or now - s[MIN_RTT_TIME] > MIN_RTT_WINDOW_NS:
@@ -91,7 +91,7 @@ def update_min_rtt(s: Ints, rtt: int, now: int) -> None:
         s[MIN_RTT_TIME] = now
 
 
-@kernel
+@bare_kernel
 def rack_advance(s: Ints, tags: int, end: int, sent: int, now: int) -> None:
     """Note the last sent of the delivered segments (RFC 8985, step 2)."""
     rtt = now - sent
@@ -104,7 +104,7 @@ def rack_advance(s: Ints, tags: int, end: int, sent: int, now: int) -> None:
         s[RACK_END] = end
 
 
-@kernel
+@bare_kernel
 def reorder_window(s: Ints) -> int:
     """How much later than the RACK RTT a segment may come before it is lost, ns (`tcp_rack_reo_wnd`)."""
     if s[REO_SEEN] == 0:
@@ -115,7 +115,7 @@ def reorder_window(s: Ints) -> int:
     return min((s[MIN_RTT] >> 2) * s[REO_STEPS], s[SRTT] >> 3)
 
 
-@kernel
+@bare_kernel
 def rack_detect(board: Ints, s: Ints, now: int) -> None:
     """Hold for lost what was sent before the last delivered segment, and is overdue (RFC 8985, step 5)."""
     mask = board.shape[0] - 1
@@ -134,7 +134,7 @@ def rack_detect(board: Ints, s: Ints, now: int) -> None:
         n = after
 
 
-@kernel
+@bare_kernel
 def mark_head_lost(board: Ints, s: Ints, advanced: bool) -> None:
     """Without SACK: the head is lost after enough duplicate ACKs, or on a partial ACK (`tcp_newreno_mark_lost`)."""
     if s[HEAD] == s[TAIL]:

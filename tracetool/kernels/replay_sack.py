@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_board import drop_head, find, unlink
 from tracetool.kernels.replay_columns import (
     CA_STATE,
@@ -73,13 +73,13 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 
-@kernel
+@bare_kernel
 def highest_sack(s: Ints) -> int:
     """End of the highest SACKed segment; snd_una without any (`tcp_highest_sack_seq`)."""
     return max(s[HIGHEST_SACK], s[SND_UNA]) if s[SACKED_OUT] > 0 else s[SND_UNA]
 
 
-@kernel
+@bare_kernel
 def note_reordering(s: Ints, low: int, mss: int) -> None:
     """A segment came late: widen the tolerated reordering (`tcp_check_sack_reordering`)."""
     top = highest_sack(s)
@@ -90,7 +90,7 @@ def note_reordering(s: Ints, low: int, mss: int) -> None:
     s[REO_SEEN] += 1
 
 
-@kernel
+@bare_kernel
 def rate_delivered(row: Ints, s: Ints, x: Ints) -> None:
     """Take the delivery state of a delivered segment, if it is the last sent (`tcp_rate_skb_delivered`)."""
     if row[TX_DELIVERED_TIME] == 0 or row[TAGS] & STALE:
@@ -106,7 +106,7 @@ def rate_delivered(row: Ints, s: Ints, x: Ints) -> None:
     row[TX_DELIVERED_TIME] = 0
 
 
-@kernel
+@bare_kernel
 def tag_sacked(board: Ints, s: Ints, x: Ints, n: int, now: int, duplicate: bool) -> None:
     """Tag segment `n` as SACKed (`tcp_sacktag_one`)."""
     row = board[n & (board.shape[0] - 1)]
@@ -151,7 +151,7 @@ def tag_sacked(board: Ints, s: Ints, x: Ints, n: int, now: int, duplicate: bool)
     row[TAGS] = tags
 
 
-@kernel
+@bare_kernel
 def tag_block(board: Ints, s: Ints, x: Ints, left: int, right: int, now: int, duplicate: bool) -> None:
     """Tag the segments inside one SACK block, skipping what the last ACK's blocks covered."""
     mask = board.shape[0] - 1
@@ -174,7 +174,7 @@ def tag_block(board: Ints, s: Ints, x: Ints, left: int, right: int, now: int, du
         n += 1
 
 
-@kernel
+@bare_kernel
 def tag_blocks(board: Ints, s: Ints, x: Ints, edges: Ints, ack: int, prior_una: int, now: int, mss: int) -> None:
     """Read the SACK option of an ACK (`tcp_sacktag_write_queue`, `tcp_check_dsack`)."""
     x[REORD] = s[SND_NXT]
@@ -218,13 +218,13 @@ def tag_blocks(board: Ints, s: Ints, x: Ints, edges: Ints, ack: int, prior_una: 
         note_reordering(s, x[REORD], mss)
 
 
-@kernel
+@bare_kernel
 def echo_before(echoed: int, tsval: int) -> bool:
     """Whether an ACK echoes a timestamp older than `tsval` (32-bit clock; -1: no timestamps)."""
     return echoed >= 0 and 0 < ((tsval - echoed) & 0xFFFFFFFF) < 0x80000000
 
 
-@kernel
+@bare_kernel
 def clean_queue(board: Ints, s: Ints, x: Ints, now: int, sack: bool, echoed: int) -> int:
     """Take what was acknowledged off the board; returns the lowest late segment (`tcp_clean_rtx_queue`)."""
     mask = board.shape[0] - 1

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_alert import enter_recovery, start_undo
 from tracetool.kernels.replay_board import link_newest, mark_lost, pipe, stamp, unlink
 from tracetool.kernels.replay_columns import (
@@ -94,7 +94,7 @@ if TYPE_CHECKING:
 DUPLICATE_ACKS = 3
 
 
-@kernel
+@bare_kernel
 def note_before(s: Ints, e: Ints, kind: int, packet: int, now: int) -> None:
     """Write the state as an event finds it into the event's row."""
     e[KIND] = kind
@@ -115,7 +115,7 @@ def note_before(s: Ints, e: Ints, kind: int, packet: int, now: int) -> None:
     e[RETRANSMITTED_BEFORE] = s[RETRANSMITTED]
 
 
-@kernel
+@bare_kernel
 def note_timer(s: Ints, e: Ints, lost: int, ops: int) -> None:
     """Write what a timer did into its event's row."""
     e[NEWLY_DELIVERED] = 0
@@ -129,7 +129,7 @@ def note_timer(s: Ints, e: Ints, lost: int, ops: int) -> None:
     e[MIN_RTT_AFTER] = s[MIN_RTT]
 
 
-@kernel
+@bare_kernel
 def why_again(board: Ints, s: Ints, n: int, now: int) -> int:
     """What made the sender send segment `n` again: BY_FAST, BY_RTO, BY_TLP or BY_UNKNOWN.
 
@@ -157,7 +157,7 @@ def why_again(board: Ints, s: Ints, n: int, now: int) -> int:
     return BY_UNKNOWN
 
 
-@kernel
+@bare_kernel
 def enter_loss(board: Ints, s: Ints, now: int) -> int:
     """A timeout (`tcp_enter_loss`): everything but what was sent recently is lost; returns operations."""
     mask = board.shape[0] - 1
@@ -182,7 +182,7 @@ def enter_loss(board: Ints, s: Ints, now: int) -> int:
     return ops
 
 
-@kernel
+@bare_kernel
 def timer_event(board: Ints, s: Ints, e: Ints, why: int, n: int, packet: int, now: int, sack: bool) -> bool:
     """Before a retransmission the replay did not foresee: run the timer that made it; returns whether one ran."""
     tags = board[n & (board.shape[0] - 1), TAGS]
@@ -211,7 +211,7 @@ def timer_event(board: Ints, s: Ints, e: Ints, why: int, n: int, packet: int, no
     return False
 
 
-@kernel
+@bare_kernel
 def send_again(board: Ints, s: Ints, n: int, now: int, probe: bool) -> None:
     """Segment `n` is sent once more (`tcp_retransmit_skb`)."""
     row = board[n & (board.shape[0] - 1)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.bbr import (
     bbr_react,
     bbr_start,
@@ -140,7 +140,7 @@ OUT_WIDTH = 15
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
 
 
-@kernel
+@bare_kernel
 def current_ssthresh(w: Ints, state: int) -> int:
     """Threshold, at least 3/4 of the window outside a reduction (`tcp_current_ssthresh`)."""
     if state == CWR_STATE or state == RECOVERY:
@@ -148,7 +148,7 @@ def current_ssthresh(w: Ints, state: int) -> int:
     return max(w[SSTHRESH], (w[CWND] >> 1) + (w[CWND] >> 2))
 
 
-@kernel
+@bare_kernel
 def lowered_ssthresh(w: Ints, h: Ints) -> int:
     """Ask the congestion control for the threshold after a loss."""
     if h[CC] == CUBIC:
@@ -156,7 +156,7 @@ def lowered_ssthresh(w: Ints, h: Ints) -> int:
     return max(w[CWND] >> 1, 2)
 
 
-@kernel
+@bare_kernel
 def begin_reduction(w: Ints, h: Ints) -> None:
     """Start a proportional rate reduction (`tcp_init_cwnd_reduction`)."""
     w[COUNT] = 0
@@ -166,7 +166,7 @@ def begin_reduction(w: Ints, h: Ints) -> None:
     w[SSTHRESH] = lowered_ssthresh(w, h)
 
 
-@kernel
+@bare_kernel
 def undo(w: Ints) -> None:
     """Take a reduction back (`tcp_undo_cwnd_reduction`)."""
     if w[PRIOR_SSTHRESH]:
@@ -174,7 +174,7 @@ def undo(w: Ints) -> None:
         w[SSTHRESH] = max(w[SSTHRESH], w[PRIOR_SSTHRESH])
 
 
-@kernel
+@bare_kernel
 def prr(w: Ints, delivered: int, lost: int, advanced: bool, pipe: int) -> None:
     """One step of the proportional rate reduction (`tcp_cwnd_reduction`; RFC 6937)."""
     if delivered <= 0 or w[PRIOR_CWND] == 0:
@@ -191,7 +191,7 @@ def prr(w: Ints, delivered: int, lost: int, advanced: bool, pipe: int) -> None:
     w[CWND] = pipe + max(send, 0 if w[PRR_OUT] else 1)
 
 
-@kernel
+@bare_kernel
 def grow(w: Ints, h: Ints, acked: int, now: int) -> None:
     """Slow start up to the threshold, then what the congestion control does (`cong_avoid`)."""
     if w[CWND] < w[SSTHRESH]:
@@ -219,7 +219,7 @@ def grow(w: Ints, h: Ints, acked: int, now: int) -> None:
         w[CWND] += more
 
 
-@kernel
+@bare_kernel
 def is_limited(w: Ints) -> bool:
     """Whether the window is what limits the sender (`tcp_is_cwnd_limited`)."""
     if w[IS_LIMITED]:
@@ -227,7 +227,7 @@ def is_limited(w: Ints) -> bool:
     return w[CWND] < w[SSTHRESH] and w[CWND] < 2 * w[MAX_PACKETS_OUT]
 
 
-@kernel
+@bare_kernel
 def validate(
     w: Ints, h: Ints, limited: bool, out: int, una: int, nxt: int, now: int, rto: int, state: int, blocked: bool
 ) -> None:
@@ -251,7 +251,7 @@ def validate(
         w[CWND_STAMP] = now
 
 
-@kernel
+@bare_kernel
 def restart_idle(w: Ints, h: Ints, idle: int, rto: int, now: int, state: int) -> None:
     """After a pause longer than the timeout the window decays (`tcp_cwnd_restart`)."""
     w[SSTHRESH] = current_ssthresh(w, state)
@@ -265,7 +265,7 @@ def restart_idle(w: Ints, h: Ints, idle: int, rto: int, now: int, state: int) ->
     w[CWND_USED] = 0
 
 
-@kernel
+@bare_kernel
 def react(w: Ints, h: Ints, e: Ints) -> None:
     """Do to the window what an event does to it, up to where new data would be sent."""
     now = e[TIME]
@@ -333,7 +333,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
         w[CWND_STAMP] = now
 
 
-@kernel
+@bare_kernel
 def observe(w: Ints, h: Ints, e: Ints) -> int:
     """Take in what was sent after an event; returns by how much it corrected the window."""
     sent = e[SENT_NEW] + e[SENT_AGAIN]
@@ -364,7 +364,7 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
     return correction
 
 
-@kernel
+@bare_kernel
 def note_before(w: Ints, o: Ints) -> None:
     """Write down the window as an event finds it."""
     o[OUT_CWND] = w[CWND]
@@ -373,7 +373,7 @@ def note_before(w: Ints, o: Ints) -> None:
     o[OUT_GUESSED] = w[SSTHRESH_GUESSED]
 
 
-@kernel
+@bare_kernel
 def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
     """Write down what an event made of the window, and why HyStart fired if it did."""
     o[OUT_CWND_AFTER] = w[CWND]
@@ -386,7 +386,7 @@ def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
         o[OUT_DELAY_MIN] = w[DELAY_MIN]
 
 
-@kernel
+@bare_kernel
 def note_after(w: Ints, o: Ints, correction: int) -> None:
     """Write down what the sends after an event made of the window."""
     o[OUT_CORRECTION] = correction
@@ -395,7 +395,7 @@ def note_after(w: Ints, o: Ints, correction: int) -> None:
     o[OUT_RATE] = w[BBR_RATE]
 
 
-@kernel
+@bare_kernel
 def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None:
     """Replay the window over all events.
 

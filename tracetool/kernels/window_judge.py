@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracetool.kernels._jit import kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.replay_columns import (
     FIRST_SEND,
     LAST_SEND,
@@ -68,7 +68,7 @@ BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slac
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 
 
-@kernel
+@bare_kernel
 def lower(w: Ints, h: Ints, e: Ints) -> None:
     """Lower the window by what stayed unused; slow start that hardly grew in a round trip has ended unseen."""
     ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
@@ -80,7 +80,7 @@ def lower(w: Ints, h: Ints, e: Ints) -> None:
             w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
 
 
-@kernel
+@bare_kernel
 def end_round(w: Ints, h: Ints, e: Ints) -> None:
     """A round trip is over: judge how the window was filled in it.
 
@@ -108,7 +108,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
     w[ROUND_DRAINED] = 0
 
 
-@kernel
+@bare_kernel
 def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
     """Count how far the sends after an event stray from the hypothesis; of BBR, what it sends faster than it paces."""
     if e[UNA] >= w[SLACK_SEQ]:

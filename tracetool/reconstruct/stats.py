@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from tracetool.kernels import track, track_acks, track_reasons, track_window
+from tracetool.kernels import flow_totals, track, track_window
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.tracking import Tracked
 
-FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
-CE = 3
 BITS, SECOND, US = 8, 1_000_000_000, 1_000
-KEYS = ("flow", "direction")
 
 
 def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], places: Sequence[str]) -> pl.DataFrame:
@@ -47,137 +46,77 @@ def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], 
     >>> flow_stats(batch, tracked, rows, ["sender"])["retransmitted_segments"].to_list()  # doctest: +SKIP
     [29, 0]
     """
-    sent = _packets(batch, tracked)
-    own = sent.group_by("at", "way").agg(_counted()).join(_acknowledged(batch, tracked), ["at", "way"], how="left")
     rows = (
         _kernel_totals(batch, tracked)
+        .hstack(_counted(batch, tracked))
         .join(_asked(flows, places), ["at", "way"])
-        .join(own, ["at", "way"], how="left")
+        .join(_spread(batch, tracked), ["at", "way"], how="left")
         .sort("at", "way")
     )
     return _derived(rows)
 
 
-def _packets(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    edges = np.diff(batch.sack_at)
-    sacks = np.append(batch.sacks, np.zeros(4, np.int64))  # room to look past the end
-    first = batch.sack_at[:-1]
-    left, right = sacks[first], sacks[first + 1]
-    inside = (edges >= 4) & (left >= sacks[first + 2]) & (right <= sacks[first + 3])
+#: Columns of `kernels.flow_totals` that are columns of `flow_stats`, and those that may be unknown.
+_TOTALS = {
+    name.lower(): getattr(flow_totals, name)
+    for name in (
+        "PACKETS", "RESETS_SENT", "ACK_PACKETS", "PURE_ACKS", "SACK_PACKETS", "DSACK_PACKETS", "DATA_PACKETS",
+        "DATA_BYTES", "DATA_SEGMENTS", "MISSING", "RETRANSMITTED_PACKETS", "RETRANSMITTED_SEGMENTS",
+        "RETRANSMITTED_BYTES", "SPURIOUS_SEGMENTS", "FAST_RETRANSMISSIONS", "RTO_RETRANSMISSIONS", "TAIL_LOSS_PROBES",
+        "OUT_OF_ORDER_PACKETS", "WINDOW_PROBES", "WINDOW_PROBE_BYTES", "KEEP_ALIVES", "PUSH_PACKETS", "URGENT_PACKETS",
+        "SYN_PACKETS", "FIN_PACKETS", "ZERO_WINDOWS", "TRUNCATED_BYTES", "TRUNCATED_PACKETS", "CE_PACKETS",
+        "ECE_PACKETS", "CWR_PACKETS", "DUPLICATE_ACKS", "TRIPLE_DUPLICATE_ACKS", "MISSING_OTHER",
+    )
+}  # fmt: skip
+_EXTREMES = {
+    name.lower(): getattr(flow_totals, name)
+    for name in ("MAX_SEGMENT_BYTES", "MIN_SEGMENT_BYTES", "MAX_WINDOW_BYTES", "MIN_WINDOW_BYTES")
+}
+
+
+def _counted(batch: Batch, tracked: Tracked) -> pl.DataFrame:
+    """What can be added up packet by packet, for both directions of each flow in turn."""
+    out = np.zeros((len(batch.flows), 2, flow_totals.TOTALS), np.int64)
+    flow_totals.flow_totals(
+        batch.bounds, batch.way, batch.time, batch.ack, batch.payload, batch.segments, batch.flags, batch.window,
+        batch.frame_bytes, batch.captured, batch.ecn, batch.sack_at, batch.sacks, tracked.copy.view(np.uint8),
+        tracked.kind, tracked.trigger, tracked.again, tracked.again_segments, tracked.missing, tracked.marks, out,
+    )  # fmt: skip
+    totals = out.reshape(-1, flow_totals.TOTALS).T
+    packets, data, windows = (totals[k] for k in (flow_totals.PACKETS, flow_totals.DATA_PACKETS, flow_totals.WINDOWS))
     return pl.DataFrame(
         {
-            "at": batch.flow,
-            "way": batch.way,
-            "time": batch.time,
-            "seq": batch.seq,
-            "payload": batch.payload,
-            "segments": batch.segments,
-            "flags": batch.flags,
-            "window": batch.window,
-            "raw": batch.window_raw,
-            "cut": np.clip(batch.frame_bytes - batch.captured, 0, batch.payload),
-            "ecn": batch.ecn,
-            "blocks": edges // 2,
-            "dsack": (edges >= 2) & (left < right) & ((right <= batch.ack) | inside),
-            "kind": tracked.kind,
-            "trigger": tracked.trigger,
-            "again": tracked.again,
-            "again_segments": tracked.again_segments,
-            "missing": tracked.missing[:, 0],
-            "marks": tracked.marks,
+            **{name: totals[at] for name, at in _TOTALS.items()},
+            **{name: _where(totals[at] >= 0, totals[at]) for name, at in _EXTREMES.items()},
+            "max_sack_blocks": _where(packets > 0, totals[flow_totals.MAX_SACK_BLOCKS]),
+            "mean_window_bytes": _where(windows > 0, totals[flow_totals.WINDOW_SUM] / np.maximum(windows, 1)),
+            "data_transmit_ns": _where(data > 0, totals[flow_totals.LAST_DATA] - totals[flow_totals.FIRST_DATA]),
+            "idle_max_ns": _where(packets > 1, totals[flow_totals.IDLE_MAX]),
         }
-    ).filter(~tracked.copy)
-
-
-def _counted() -> list[pl.Expr]:
-    col = pl.col
-    flags, payload, segments = col("flags"), col("payload"), col("segments")
-    data = payload > 0
-    again = col("kind").is_in([track.RETRANSMISSION, track.SPURIOUS])
-
-    def has(bit: int) -> pl.Expr:
-        return flags & bit != 0
-
-    def count(condition: pl.Expr) -> pl.Expr:
-        return condition.sum().cast(pl.Int64)
-
-    def again_for(trigger: int) -> pl.Expr:
-        return col("again_segments").filter(again & (col("trigger") == trigger)).sum()
-
-    ends = has(SYN) | has(FIN) | has(RST)
-    wire = (payload + segments - 1) // segments
-    window = col("window").filter(has(ACK) & ~has(SYN) & ~has(RST) & (col("window") >= 0))
-    return [
-        pl.len().cast(pl.Int64).alias("packets"),
-        count(has(RST)).alias("resets_sent"),
-        count(has(ACK)).alias("ack_packets"),
-        count(has(ACK) & ~data & ~ends).alias("pure_acks"),
-        count(col("blocks") > 0).alias("sack_packets"),
-        count(col("dsack")).alias("dsack_packets"),
-        col("blocks").max().alias("max_sack_blocks"),
-        count(data).alias("data_packets"),
-        payload.sum().alias("data_bytes"),
-        segments.filter(data).sum().alias("data_segments"),
-        col("missing").sum(),
-        count(again).alias("retransmitted_packets"),
-        col("again_segments").filter(again).sum().alias("retransmitted_segments"),
-        col("again").filter(again).sum().alias("retransmitted_bytes"),
-        col("again_segments").filter(col("kind") == track.SPURIOUS).sum().alias("spurious_segments"),
-        again_for(track_reasons.FAST).alias("fast_retransmissions"),
-        again_for(track_reasons.RTO).alias("rto_retransmissions"),
-        again_for(track_reasons.TLP).alias("tail_loss_probes"),
-        count(col("kind") == track.OUT_OF_ORDER).alias("out_of_order_packets"),
-        count(col("kind") == track.WINDOW_PROBE).alias("window_probes"),
-        payload.filter(col("kind") == track.WINDOW_PROBE).sum().alias("window_probe_bytes"),
-        count(col("kind") == track.KEEP_ALIVE).alias("keep_alives"),
-        count(has(PSH)).alias("push_packets"),
-        count(has(URG)).alias("urgent_packets"),
-        count(has(SYN)).alias("syn_packets"),
-        count(has(FIN)).alias("fin_packets"),
-        wire.filter(data).max().alias("max_segment_bytes"),
-        wire.filter(data).min().alias("min_segment_bytes"),
-        window.max().alias("max_window_bytes"),
-        window.min().alias("min_window_bytes"),
-        window.mean().alias("mean_window_bytes"),
-        count(col("marks") & track_acks.ZERO_WINDOW != 0).alias("zero_windows"),
-        col("cut").sum().alias("truncated_bytes"),
-        count(col("cut") > 0).alias("truncated_packets"),
-        (col("time").filter(data).max() - col("time").filter(data).min()).alias("data_transmit_ns"),
-        col("time").diff().max().alias("idle_max_ns"),
-        count(col("ecn") == CE).alias("ce_packets"),
-        count(has(ECE) & ~has(SYN)).alias("ece_packets"),
-        count(has(CWR) & ~has(SYN)).alias("cwr_packets"),
-    ]
-
-
-def _acknowledged(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    """What the acknowledgements of the other side tell of a direction's data."""
-    col = pl.col
-    rtt, full = col("rtt").filter(col("rtt") >= 0), col("rtt").filter(col("full"))
-    return (
-        pl.DataFrame(
-            {
-                "at": batch.flow,
-                "way": 1 - batch.way,
-                "rtt": tracked.rtt,
-                "full": tracked.rtt_full,
-                "marks": tracked.marks,
-                "missing_other": tracked.missing[:, 1],
-            }
-        )
-        .filter(~tracked.copy)
-        .group_by("at", "way")
-        .agg(
-            (col("marks") & track_acks.DUPLICATE != 0).sum().cast(pl.Int64).alias("duplicate_acks"),
-            (col("marks") & track_acks.THIRD != 0).sum().cast(pl.Int64).alias("triple_duplicate_acks"),
-            col("missing_other").sum(),
-            *_spread(rtt, "rtt"),
-            *_spread(full, "rtt_full"),
-        )
     )
 
 
-def _spread(values: pl.Expr, name: str) -> list[pl.Expr]:
+def _where(known: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pl.Series:
+    """Values, null where they are not known."""
+    return pl.DataFrame({"value": values, "known": known}).select(pl.when("known").then("value")).to_series()
+
+
+def _spread(batch: Batch, tracked: Tracked) -> pl.DataFrame:
+    """RTT samples of a direction's data: in the packets of the other one."""
+    at = np.flatnonzero(((tracked.rtt >= 0) | tracked.rtt_full) & ~tracked.copy)
+    frame = pl.DataFrame(
+        {
+            "at": batch.flow[at],
+            "way": 1 - batch.way[at],
+            "rtt": tracked.rtt[at],
+            "full": tracked.rtt_full[at],
+        }
+    )
+    rtt, full = pl.col("rtt").filter(pl.col("rtt") >= 0), pl.col("rtt").filter(pl.col("full"))
+    return frame.group_by("at", "way").agg(*_described(rtt, "rtt"), *_described(full, "rtt_full"))
+
+
+def _described(values: pl.Expr, name: str) -> list[pl.Expr]:
     return [
         values.len().cast(pl.Int64).alias(f"{name}_samples"),
         values.min().alias(f"{name}_min_ns"),
