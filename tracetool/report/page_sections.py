@@ -44,6 +44,11 @@ class Sheet:
     rows: list[list[Cell]]
     left_out: int = 0
 
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns hold numbers: those stand at the right, and so do the dashes for unknown ones."""
+        return [any(row[place].order is not None for row in self.rows) for place in range(len(self.headings))]
+
 
 def text(value: Any) -> Cell:
     """Return a cell of text, a dash for null.
@@ -151,6 +156,7 @@ def flows_sheet(dataset: Dataset) -> Sheet:
         "protocol",
         "sender",
         "receiver",
+        "seen by",
         "lasts (s)",
         "payload (MB)",
         "goodput (Mbit/s)",
@@ -163,7 +169,6 @@ def flows_sheet(dataset: Dataset) -> Sheet:
         "left slow start by",
         "vantage",
         "closed",
-        "seen by",
     )
     return Sheet((*headings, *more), found, max(0, len(flows) - MAX_FLOWS))
 
@@ -182,6 +187,7 @@ def _flow_row(row: dict[str, Any]) -> list[Cell]:
         text(row["protocol"]),
         text(_end(row, near)),
         text(_end(row, far)),
+        text(seen_by(row["origins"])),
         number(span, ",.3f"),
         number(row["payload"], ",.3f", 1e-6),
         number(row.get("goodput_bps"), ",.3f", 1e-6),
@@ -192,7 +198,6 @@ def _flow_row(row: dict[str, Any]) -> list[Cell]:
         text(row["exit_cause"] and row["exit_cause"].replace("_", " ")),
         text(row["vantage"]),
         text(row["close"]),
-        text(seen_by(row["origins"])),
     ]
 
 

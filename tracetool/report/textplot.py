@@ -134,7 +134,7 @@ def _rail_count(panel: Panel) -> int:
 
 
 def _tick_count(rows: int) -> int:
-    return max(3, (2 * rows + 3) // 5)
+    return max(4, rows // 2)
 
 
 def _shows_x(figure: Figure, index: int) -> bool:

@@ -155,7 +155,7 @@ def _legends_overflow(figure: Figure, width: int) -> bool:
 
 def _config(*, stacked: bool) -> Spec:
     """Return fonts and light-theme colours; the HTML page swaps ink, grid and palette for the dark ones."""
-    direction = "vertical" if stacked else "horizontal"
+    direction, gap = ("vertical", 4) if stacked else ("horizontal", 14)
     axis = dict.fromkeys(("labelColor", "titleColor", "domainColor", "tickColor"), INK) | {"gridColor": GRID}
     text = {"labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal"}
     return {
@@ -169,7 +169,7 @@ def _config(*, stacked: bool) -> Spec:
             "columnPadding": 14,
             "offset": 6,
             # As an expression, because Vega-Lite's schema knows the layout of legends in no other form.
-            "layout": {"expr": f"{{top: {{direction: '{direction}', anchor: 'start', margin: 4}}}}"},
+            "layout": {"expr": f"{{top: {{direction: '{direction}', anchor: 'start', margin: {gap}}}}}"},
         },
         "title": {"color": INK, "subtitleColor": INK, "fontSize": 15, "subtitleFontSize": 11, "subtitlePadding": 4},
         "view": {"stroke": GRID},

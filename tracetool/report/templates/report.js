@@ -1,13 +1,25 @@
 "use strict";
-// Charts are drawn when they come near the window, and not before: a page of many flows opens at once.
+// Charts are drawn when they come near the window, the others of open parts when the browser has nothing else to do:
+// a page of many flows opens at once, and prints whole.
+const waiting = new Set(document.querySelectorAll(".chart"));
+function reveal(element) {
+  if (!waiting.delete(element)) return null;
+  near.unobserve(element);
+  return show(element, document.getElementById(element.dataset.spec).textContent);
+}
 const near = new IntersectionObserver(entries => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    near.unobserve(entry.target);
-    show(entry.target, document.getElementById(entry.target.dataset.spec).textContent);
-  }
+  for (const entry of entries) if (entry.isIntersecting) reveal(entry.target);
 }, {rootMargin: "400px"});
-document.querySelectorAll(".chart").forEach(element => near.observe(element));
+waiting.forEach(element => near.observe(element));
+const whenIdle = window.requestIdleCallback || (work => setTimeout(work, 50));
+async function revealNext() {
+  const next = [...waiting].find(element => element.offsetParent !== null);
+  if (next === undefined) return;
+  await reveal(next);
+  whenIdle(revealNext);
+}
+addEventListener("load", () => whenIdle(revealNext));
+document.querySelectorAll("details").forEach(element => element.addEventListener("toggle", () => whenIdle(revealNext)));
 
 function valueOf(row, column) {
   const cell = row.cells[column];
