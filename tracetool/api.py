@@ -46,6 +46,7 @@ def prepared(
     inputs: Inputs,
     *,
     progress: Progress | None = None,
+    inferring: Progress | None = None,
     told: Callable[[Ingested], None] | None = None,
 ) -> Iterator[Dataset]:
     """A dataset with everything inferred, from whatever is given.
@@ -58,19 +59,21 @@ def prepared(
     inputs
         A dataset or its folder, or captures and logs (see `tracetool.ingest`).
     progress
-        Told how far the reading is.
+        Told how far the reading is, in bytes of each input.
+    inferring
+        Told how far the inference is, in packets of each input.
     told
         Called with what became of each input; without it an input that fails raises its error.
     """
     if isinstance(inputs, Dataset):
-        yield reconstruct(inputs)
+        yield reconstruct(inputs, progress=inferring)
         return
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     folders = [path for path in paths if Dataset.is_dataset(path)]
     if folders and len(paths) > 1:
         raise UsageError(f"{folders[0]}: is a dataset: give one dataset alone, or captures and logs")
     if folders:
-        yield reconstruct(Dataset.open(folders[0]))
+        yield reconstruct(Dataset.open(folders[0]), progress=inferring)
         return
     with tempfile.TemporaryDirectory(prefix="tracetool-") as folder:
         for result in ingest_each(paths, Path(folder) / "dataset", progress=progress):
@@ -78,7 +81,7 @@ def prepared(
                 told(result)
             elif result.error is not None:
                 raise result.error
-        yield reconstruct(Dataset.open(Path(folder) / "dataset"))
+        yield reconstruct(Dataset.open(Path(folder) / "dataset"), progress=inferring)
 
 
 def flows(inputs: Inputs) -> pl.DataFrame:

@@ -60,6 +60,7 @@ def command(
     """
     from tracetool import api
     from tracetool.cli import output
+    from tracetool.cli.progress import progress
     from tracetool.dataset import writing
     from tracetool.experiments.run_folders import label
     from tracetool.report.export import save
@@ -78,8 +79,9 @@ def command(
         if result.error is not None or (not quiet and result.damaged):
             output.told(result)
 
-    with output.progress(quiet=quiet) as progress:
-        frame = api.compare_runs(runs, by=by or (), average=average, progress=progress, told=told)
+    with progress(quiet=quiet) as steps:
+        told_of = steps.of("B", lines=False)
+        frame = api.compare_runs(runs, by=by or (), average=average, progress=told_of, told=told)
     names = [label(name) for name in by or ()]
     if chosen == "csv":
         text = output.plain(frame).write_csv()

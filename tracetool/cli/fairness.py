@@ -217,6 +217,7 @@ def _experiment(
     quiet: bool,
 ) -> None:
     from tracetool.cli import output
+    from tracetool.cli.progress import progress
     from tracetool.experiments.campaign import measure_experiment
     from tracetool.experiments.cells import long_table, parts
     from tracetool.report.tables import data, html, renderer
@@ -224,7 +225,7 @@ def _experiment(
 
     if form not in {"csv", "json"}:
         renderer(form)  # a wrong name fails before the work
-    with output.counting(quiet=quiet) as progress:
+    with progress(quiet=quiet) as steps:
         campaign = measure_experiment(
             path,
             options=options,
@@ -232,7 +233,7 @@ def _experiment(
             setting=setting,
             cache_folder=cache_folder,
             jobs=jobs,
-            progress=progress,
+            progress=steps.of("runs"),
         )
     found, warnings = parts(campaign, average_anyway=average_anyway)
     if not quiet:

@@ -27,14 +27,15 @@ def command(
     already are skipped. What is damaged is read as far as possible, and told.
     """
     from tracetool.cli import output
+    from tracetool.cli.progress import progress
     from tracetool.dataset import Dataset
     from tracetool.ingest import ingest_each
     from tracetool.parsers.options import ParseOptions
 
     options = ParseOptions(hz=hz, columns=_pairs(columns))
     results = []
-    with output.progress(quiet=quiet) as progress:
-        for result in ingest_each(inputs, out, options=options, progress=progress):
+    with progress(quiet=quiet) as steps:
+        for result in ingest_each(inputs, out, options=options, progress=steps.of("B", lines=False)):
             results.append(result)
             if result.error is not None or not quiet:
                 output.told(result)

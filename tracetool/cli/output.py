@@ -1,8 +1,7 @@
-"""How commands print: tables on standard output, progress and notes on standard error."""
+"""How commands print: tables on standard output, notes on standard error."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
@@ -12,12 +11,11 @@ from tracetool.diagnostics import printable
 from tracetool.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import polars as pl
-    from rich.progress import ProgressColumn
 
-    from tracetool.ingest import Ingested, Progress
+    from tracetool.ingest import Ingested
 
 _SEVERITIES = ("error", "warning", "info")
 
@@ -143,66 +141,3 @@ def _where(row: dict[str, Any]) -> str:
     if row["offset_bytes"] is not None:
         return f"byte {row['offset_bytes']}: "
     return f"frame {row['frame']}: " if row["frame"] is not None else ""
-
-
-@contextlib.contextmanager
-def progress(*, quiet: bool) -> Iterator[Progress | None]:
-    """Progress bar over the bytes of each input; see `_bars`."""
-    from rich.progress import DownloadColumn, TransferSpeedColumn
-
-    with _bars(DownloadColumn(), TransferSpeedColumn(), quiet=quiet) as update:
-        yield update
-
-
-@contextlib.contextmanager
-def counting(*, quiet: bool) -> Iterator[Progress | None]:
-    """Progress bar over what is counted: packets, runs, charts; one line for each where there is no terminal."""
-    if not quiet and not sys.stderr.isatty():
-        yield _once()
-        return
-    from rich.progress import MofNCompleteColumn, TextColumn
-
-    with _bars(MofNCompleteColumn(), TextColumn("{task.fields[rate]}", markup=False), quiet=quiet) as update:
-        yield update
-
-
-def _once() -> Progress:
-    """Print the name of each thing that is worked on, when it is first told of."""
-    seen: set[str] = set()
-
-    def update(what: str, done: int, total: int | None) -> None:
-        if what not in seen:
-            seen.add(what)
-            note(f"tracetool: {what}: {done:,} of {'?' if total is None else f'{total:,}'}")
-
-    return update
-
-
-@contextlib.contextmanager
-def _bars(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress | None]:
-    """Bars with time left, on a terminal; nothing where standard error is none, or with ``--quiet``."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    bars = Bars(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *columns,
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    tasks: dict[str, Any] = {}
-    with bars:
-
-        def update(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bars.add_task(printable(what), total=total, rate="")
-            elapsed = bars.tasks[tasks[what]].elapsed
-            bars.update(tasks[what], completed=done, total=total, rate=f"{done / elapsed:,.0f}/s" if elapsed else "")
-
-        yield update

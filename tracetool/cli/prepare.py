@@ -30,6 +30,7 @@ def dataset_of(inputs: list[str], *, quiet: bool = False, told_each: bool = Fals
     """
     from tracetool.api import prepared
     from tracetool.cli import output
+    from tracetool.cli.progress import progress
 
     results: list[Ingested] = []
 
@@ -40,7 +41,13 @@ def dataset_of(inputs: list[str], *, quiet: bool = False, told_each: bool = Fals
         if told_each and not quiet and result.error is None:
             output.note(output.summary(result))
 
-    with output.progress(quiet=quiet) as progress, prepared(inputs, progress=progress, told=told) as dataset:
+    with (
+        progress(quiet=quiet) as steps,
+        prepared(
+            inputs, progress=steps.of("B", lines=False), inferring=steps.of("packets", lines=False), told=told
+        ) as dataset,
+    ):
+        steps.stop()
         failed = [result for result in results if result.error is not None]
         if failed and len(failed) == len(results):
             raise typer.Exit(failed[0].error.exit_code if failed[0].error else 1)

@@ -18,11 +18,12 @@ def command(
 ) -> None:
     """Infer cwnd, ssthresh, RTT, recoveries and slow-start exits of every flow in a dataset."""
     from tracetool.cli import output
+    from tracetool.cli.progress import progress
     from tracetool.dataset import Dataset
     from tracetool.reconstruct import reconstruct
 
-    with output.counting(quiet=quiet) as progress:
-        done = reconstruct(Dataset.open(dataset), force=force, progress=progress)
+    with progress(quiet=quiet) as steps:
+        done = reconstruct(Dataset.open(dataset), force=force, progress=steps.of("packets"))
     done.note_command(shlex.join(["tracetool", *sys.argv[1:]]))
     if not quiet:
         import polars as pl

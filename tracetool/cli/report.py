@@ -29,8 +29,8 @@ def command(
     works offline.
     """
     from tracetool import api
-    from tracetool.cli import output
     from tracetool.cli.prepare import dataset_of
+    from tracetool.cli.progress import progress
     from tracetool.experiments.layout import is_experiment
 
     command_line = shlex.join(["tracetool", *sys.argv[1:]])
@@ -40,7 +40,8 @@ def command(
     with dataset_of(inputs, quiet=quiet, told_each=True) as dataset:
         chosen = None if flow is None else [api.connection(dataset, flow)]
         options = {} if flows is None else {"flows": flows}
-        with output.counting(quiet=quiet) as update:
+        with progress(quiet=quiet) as steps:
+            update = steps.of("charts")
             api.report(
                 dataset,
                 out,
@@ -48,6 +49,6 @@ def command(
                 connections=chosen,
                 title=title,
                 command=command_line,
-                progress=update and (lambda done, total: update("charts", done, total)),
+                progress=update and (lambda done, total: update(out, done, total)),
                 **options,
             )
