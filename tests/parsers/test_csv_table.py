@@ -10,6 +10,7 @@ import pytest
 
 from tracetool import parsers
 from tracetool.errors import FormatError, TracetoolError, UsageError
+from tracetool.parsers import csv_table
 
 SECOND = 1_000_000_000
 
@@ -133,3 +134,9 @@ def test_mutations_raise_nothing_unexpected(read):
                 bad[at:at] = random.choice([b"9" * 30, b",", b'"', b"\n", b"\x00", b"-", b"e", b".", b"\xff", b"\t"])
         with contextlib.suppress(TracetoolError):
             read(bytes(bad), "csv_table")
+
+
+def test_only_a_newline_ends_the_line_of_names():
+    """Other separators of lines stand within it, for the one who decides as for the one who reads."""
+    assert csv_table.sniff(b"time\tcwnd\n")
+    assert not csv_table.sniff(b"time\tcwnd\x1e,,,,,,\n1,10,,,,,\n")

@@ -72,7 +72,7 @@ _NUMBER = re.compile(r"-?\d{1,20}(?:\.\d{0,20})?(?:[eE][+-]?\d{1,2})?$")
 
 def sniff(head: bytes) -> bool:
     """Whether its first line names a time and a window."""
-    first = next((row for row in head.decode("utf-8", "replace").splitlines()[:5] if row and row[0] != "#"), "")
+    first = next((row for row in head.decode("utf-8", "replace").split("\n")[:5] if row and row[0] != "#"), "")
     if len(first) > 4000:
         return False
     names = {_meaning(cell)[0] for cell in _split(first, _separator(first))}
