@@ -216,7 +216,7 @@ class _Reader:
         mean = number(facts.get("MEAN_VALUE"), _MBIT)
         seconds = number(facts.get("ELAPSED_TIME"), 1e9) or number(self.meta.get("LENGTH"), 1e9)
         if not moved and mean is not None and seconds and facts.get("UNITS", "Mbits/s") == "Mbits/s":
-            moved = mean * seconds // 8_000_000_000
+            moved = number(mean * seconds // 8_000_000_000)
         if moved is not None:
             flow.facts[column] = moved
         if "CONG_CONTROL" in facts:
