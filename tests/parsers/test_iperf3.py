@@ -312,33 +312,3 @@ def test_reports_of_the_corpus(read_file, name, samples, flows, first):
     assert (len(result.frames["samples"]), len(result.frames["flows"])) == (samples, flows)
     assert {key: result.row()[key] for key in first} == first
     assert not result.log.damaged
-
-
-@pytest.mark.parametrize("name", ["cubic-base", "reno-shallow", "bbr-base", "cubic-hystart-train", "two-reno"])
-def test_windows_lie_on_the_curve_of_tcp_probe(read_file, name):
-    """At each interval's end the window is one that the kernel had within 50 ms, for one and the same start."""
-    import polars as pl
-
-    probes, told = read_file(f"traces/{name}/tcp_probe.txt.gz"), read_file(f"traces/{name}/iperf3-0.json")
-    flow = told.row("flows")
-    number = next(
-        f["flow"] for f in probes.rows("flows") if (f["addr_a"], f["port_a"]) == (flow["addr_a"], flow["port_a"])
-    )
-    truth = probes.frames["samples"].filter(pl.col("flow") == number).select("time", "cwnd_segments")
-    times = truth["time"].to_physical().to_list()
-    windows = truth["cwnd_segments"].to_list()
-    ends = list(zip(told.nanoseconds(), told.column("cwnd_segments"), strict=True))[:-1]  # the last is after the close
-    best = min(misses(ends, times, windows, shift) for shift in range(0, 1500, 10))
-    assert best == 0
-
-
-def misses(ends, times, windows, shift_ms):
-    import bisect
-
-    wrong = 0
-    for time, cwnd in ends:
-        moment = time + shift_ms * 1_000_000
-        low, high = (bisect.bisect_left(times, moment + edge) for edge in (-50_000_000, 50_000_000))
-        near = windows[max(low - 1, 0) : high + 1]
-        wrong += not (near and min(near) <= cwnd <= max(near))
-    return wrong

@@ -10,6 +10,7 @@ import pytest
 
 from tracetool import parsers
 from tracetool.errors import TracetoolError
+from tracetool.parsers import qlog
 
 REFERENCE_MS = 1_796_026_431_000
 NS = 1_000_000
@@ -101,9 +102,37 @@ def result_ms(result):
     return [time // NS - REFERENCE_MS for time in result.nanoseconds()]
 
 
-def test_fields_that_come_too_late_are_told(read):
-    text = log(metrics(5, cwnd=1200), configuration={"time_units": "us"})
-    assert "configuration stands after" in read(text).message("late_fields")
+def trace_in_order(*, last):
+    """A trace of an old draft whose members stand before its events, or after them."""
+    fields = {
+        "event_fields": ["time", "category", "event", "data"],
+        "configuration": {"time_units": "us", "time_offset": "2000"},
+        "common_fields": {"reference_time": REFERENCE_MS},
+    }
+    events = {
+        "events": [
+            [5000, "recovery", "metrics_updated", {"cwnd": 13500, "smoothed_rtt": 21000}],
+            [6000, "recovery", "parameters_set", {"max_datagram_size": 1350}],
+            [7000, "recovery", "metrics_updated", {"cwnd": 27000}],
+        ]
+    }
+    return json.dumps({"qlog_version": "draft-01", "traces": [events | fields if last else fields | events]})
+
+
+def test_fields_after_the_events_mean_the_same(read):
+    """The members of a JSON object have no order, and some writers put a trace's fields last."""
+    result = read(trace_in_order(last=True))
+    assert result.column("cwnd_segments") == [10, 20]
+    assert result.column("mss_bytes") == [1350, 1350]
+    assert result.column("srtt_ns") == [21_000_000] * 2
+    assert result_ms(result) == [7, 9]
+    assert not result.codes
+    assert result.frames["samples"].equals(read(trace_in_order(last=False)).frames["samples"])
+
+
+def test_fields_that_come_too_late_are_told(read, monkeypatch):
+    monkeypatch.setattr(qlog, "HELD", 2)
+    assert "stands after its events" in read(trace_in_order(last=True)).message("late_fields")
 
 
 def test_without_a_reference_time_the_clock_is_told(read):

@@ -3,8 +3,10 @@
 Each change of the recovery metrics becomes a sample, with what did not change carried forward; lost packets and changes
 of the congestion state become events. Each trace is a flow, named by its addresses where an event tells them.
 
-* Windows are **bytes**. Segments are bytes over the largest datagram: the one that ``recovery:parameters_set`` names,
-  else the largest packet sent so far, else the 1200 bytes of RFC 9000; `mss_bytes` has what was used.
+* Windows are **bytes**. Segments are bytes over the largest datagram: the one that ``recovery:parameters_set`` names
+  (for the samples before it, too), else the largest packet sent so far, else the 1200 bytes of RFC 9000; `mss_bytes` has
+  what was used.
+* What a trace says of itself may stand after its events: up to 16,384 of them wait for it.
 * Times are milliseconds, or microseconds where an old trace's configuration says so; RTTs are in the same unit.
 * The reference time stands in seconds, milliseconds or microseconds; without one, times count from 1970.
 """
@@ -13,7 +15,6 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tracetool.parsers.json_text import JsonDamageError, members, number
@@ -27,6 +28,7 @@ from tracetool.parsers.logged import (
     metadata,
     summary,
 )
+from tracetool.parsers.qlog_values import ends, reference_ns, signed_ns, size_bytes
 from tracetool.sources import lines
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ DESCRIPTION = "qlog of QUIC connections (JSON, JSON-SEQ, JSON lines)"
 
 _UNSET = (1 << 32) - 1  # stacks write this, or 2^64 - 1, for a threshold that is not set
 LEAST_DATAGRAM = 1200  # RFC 9000, section 14
+HELD = 1 << 14  # events of a trace that wait for its fields: a writer may put those after the events
+_SET = "parameters_set"
 _ENTERED = ((), ("traces",), ("traces", "*"), ("traces", "*", "events"))
 _SNIFF = re.compile(rb'[\x1e\s]*\{(?=.{0,2000}"(?:qlog_version|qlog_format|file_schema)"\s*:)', re.DOTALL)
 _SEQUENCE = re.compile(rb'\x1e|\s*\{[^\n]{0,4000}"(?:qlog_format|serialization_format)"\s*:\s*"[^"]*(?:SEQ|NDJSON|seq)')
@@ -170,6 +174,7 @@ class _Reader:
         self._new_trace()
 
     def _new_trace(self) -> None:
+        self.held: list[Any] | None = []
         self.fields: tuple[str, ...] = _FIELDS
         self.unit_ns = 1_000_000
         self.reference_ns = 0
@@ -186,6 +191,8 @@ class _Reader:
 
     def next_trace(self) -> None:
         """Take the end of a trace; one without metrics is a flow too."""
+        if self.held is not None:
+            self._release()
         if self.first_ns is not None and self.now_ns is not None:
             self._flow(self.first_ns).seen(self.now_ns)
         self.traces += 1
@@ -208,7 +215,7 @@ class _Reader:
                 self.unit_ns = 1000
             self.offset_ns = number(value.get("time_offset"), self.unit_ns) or 0
         elif key == "common_fields" and isinstance(value, dict):
-            self.reference_ns = _reference_ns(value.get("reference_time"))
+            self.reference_ns = reference_ns(value.get("reference_time"))
             self.format = str(value.get("time_format", "")).lower()
         elif key in ("title", "description") and isinstance(value, str):
             self.facts[f"trace.{self.traces}.{key}"] = value[:1000]
@@ -216,41 +223,61 @@ class _Reader:
             self.facts[f"trace.{self.traces}.vantage_point"] = str(value.get("type", ""))[:100].lower()
 
     def event(self, event: Any) -> None:
-        """Take one event, in any draft's form."""
+        """Take one event, in any draft's form; the first ones of a trace wait for what is told after them."""
+        if self.held is None:
+            self._event(event)
+            return
+        self.held.append(event)
+        if len(self.held) >= HELD:
+            self._release()
+
+    def _release(self) -> None:
+        """Read the events that waited; until the datagram's size is set, it is what it is first set to."""
+        held, self.held = self.held or [], None
+        sizes = (number(data.get("max_datagram_size")) for what, data, _ in map(self._parts, held) if what == _SET)
+        self.datagram = next((size for size in sizes if size), None)
+        for event in held:
+            self._event(event)
+
+    def _parts(self, event: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """What an event is, its data, and the whole of it as names and values; nothing where it is none."""
         if isinstance(event, list):
             event = dict(zip(self.fields, event, strict=False))
         if not isinstance(event, dict):
-            self.odd += 1
-            return
+            return "", {}, {}
         category, kind = event.get("category", ""), event.get("event") or event.get("event_type") or event.get("type")
         name = str(event.get("name") or f"{category}:{kind}").lower()
         data = event.get("data")
-        time = self._time(event)
-        if not isinstance(data, dict) or time is None:
+        what = name.rpartition(":")[2].removeprefix("recovery_")
+        return (what, data, event) if isinstance(data, dict) else ("", {}, event)
+
+    def _event(self, event: Any) -> None:
+        what, data, fields = self._parts(event)
+        time = self._time(fields)
+        if not what or time is None:
             self.odd += bool(event)
             return
-        what = name.rpartition(":")[2].removeprefix("recovery_")
         if what in ("metrics_updated", "metric_update"):
             self._metrics(data, time)
         elif what in ("congestion_state_updated", "congestion_state_update"):
             self._state(data, time)
         elif what == "packet_lost":
-            size = _size(data)
+            size = size_bytes(data)
             evidence = f"packet_lost, {str(data.get('trigger', 'no trigger told'))[:100]}"
             self.events.rows.append((self._flow(time).number, time, "packet_lost", size, evidence))
             self.records += 1
         elif what == "packet_sent":
-            self.largest = max(self.largest, min(_size(data) or 0, 65535))
-        elif what == "parameters_set":
+            self.largest = max(self.largest, min(size_bytes(data) or 0, 65535))
+        elif what == _SET:
             self.datagram = number(data.get("max_datagram_size")) or self.datagram
         elif self.ends is None and self.flow is None:
-            self.ends = _ends(data, sent="sent" in what)
+            self.ends = ends(data, sent="sent" in what)
 
     def _time(self, event: dict[str, Any]) -> int | None:
         """Nanoseconds of an event since the epoch."""
         for key in ("time", "relative_time", "delta_time", "delta"):
             if key in event:
-                told = _signed_ns(event[key], self.unit_ns)
+                told = signed_ns(event[key], self.unit_ns)
                 break
         else:
             return None
@@ -336,50 +363,3 @@ class _Reader:
         yield summary(
             self.log.input, NAME, self.records, first_time=first, last_time=last, time_resolution_ns=resolution
         )
-
-
-def _signed_ns(value: Any, unit_ns: int) -> int | None:
-    """Nanoseconds of a time; strings are numbers in old drafts."""
-    sign, value = (-1, value[1:]) if isinstance(value, str) and value.startswith("-") else (1, value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and value < 0:
-        sign, value = -1, -value
-    told = number(value, unit_ns)
-    return None if told is None else sign * told
-
-
-def _reference_ns(value: Any) -> int:
-    """A trace's reference time; its unit shows in its size."""
-    if isinstance(value, dict):
-        value = value.get("wall_clock_time") or value.get("epoch")
-        try:
-            return round(datetime.fromisoformat(str(value)).timestamp() * 1e6) * 1000
-        except (ValueError, OverflowError):
-            return 0
-    for factor, least in ((1e9, 1e9), (1e6, 1e11), (1e3, 1e14), (1, 1e17)):
-        told = number(value)
-        if told is not None and least <= told < least * 100:
-            # Seconds have a fraction of up to a microsecond that a product of floats would blur.
-            return round(float(value) * 1e6) * 1000 if factor == 1e9 else round(told * factor)
-    return 0
-
-
-def _size(data: dict[str, Any]) -> int | None:
-    """Bytes of a packet; drafts name the place differently."""
-    for part, key in (("header", "packet_size"), ("raw", "length")):
-        inner = data.get(part)
-        if isinstance(inner, dict) and (size := number(inner.get(key))):
-            return size
-    return number(data.get("packet_size")) or None
-
-
-def _ends(data: dict[str, Any], *, sent: bool) -> tuple[str, str] | None:
-    """Local and remote end, where an event names addresses."""
-    if data.get("src_ip") and data.get("dst_ip"):  # of a connection that starts: seen from its client
-        return (f"[{data['src_ip']}]:{data.get('src_port', '*')}", f"[{data['dst_ip']}]:{data.get('dst_port', '*')}")
-    told = [data.get("addr_from"), data.get("addr_to")]
-    ends = []
-    for end in told if sent else reversed(told):
-        if isinstance(end, dict):
-            host, port = end.get("ip_v4") or end.get("ip_v6"), end.get("port_v4") or end.get("port_v6")
-            ends.append(f"[{host}]:{port}")
-    return (ends[0], ends[1]) if len(ends) == 2 else None
