@@ -4,8 +4,8 @@ Each change of the recovery metrics becomes a sample, with what did not change c
 of the congestion state become events. Each trace is a flow, named by its addresses where an event tells them.
 
 * Windows are **bytes**. Segments are bytes over the largest datagram: the one that ``recovery:parameters_set`` names
-  (for the samples before it, too), else the largest packet sent so far, else the 1200 bytes of RFC 9000; `mss_bytes` has
-  what was used.
+  (for the samples before it, too), else the largest packet sent so far, else the 1200 bytes of RFC 9000; `mss_bytes`
+  has what was used.
 * What a trace says of itself may stand after its events: up to 16,384 of them wait for it.
 * Times are milliseconds, or microseconds where an old trace's configuration says so; RTTs are in the same unit.
 * The reference time stands in seconds, milliseconds or microseconds; without one, times count from 1970.

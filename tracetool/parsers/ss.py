@@ -66,6 +66,7 @@ _KEYS = frozenset(
         "sacked", "segs_out", "snd_wnd", "ssthresh", "unacked",
     }
 )  # fmt: skip
+_WHOLE = frozenset(f"{key}:" for key in (_KEYS | {"rcv_wnd"}) - {"minrtt", "retrans", "rtt"})
 _RATE = re.compile(r"([\d.]+(?:e[+-]\d+)?)([TGMKk]?)bps")
 _FACTORS = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BBR = re.compile(r"pacing_gain:([\d.]+),cwnd_gain:([\d.]+)")
@@ -150,7 +151,7 @@ class _Reader:
             self._torn(line, f"more than {LINE_CHARS} characters")
             return
         if self.held is not None:
-            if _continues(text):  # a terminal broke the line at its width
+            if text[:1] not in "\t " and _continues(text):  # a terminal broke the line at its width
                 self.held = (self.held[0], self.held[1] + text)
                 return
             self._release()
@@ -249,9 +250,9 @@ class _Reader:
         else:
             cookie = _COOKIE.search(socket.group("rest") or "")
             flow = self.book.find(socket.group("local"), socket.group("peer"), cookie.group(1) if cookie else None)
-        now = {key: count for key in _COUNTERS if (count := info.number(key)) is not None}
+        now = {key: count for key in _COUNTERS if (count := info.numbers.get(key)) is not None}
         before: dict[str, int] = flow.state or {}
-        if flow.cookie is None and any(now.get(key, count) < count for key, count in before.items()):
+        if flow.cookie is None and before and any(now.get(key, count) < count for key, count in before.items()):
             flow = self.book.reused(flow)
         flow.state = now
         return flow
@@ -282,18 +283,12 @@ class _Reader:
 
 
 class _Info(NamedTuple):
-    """What a socket's line says, as printed."""
+    """What a socket's line says."""
 
-    tokens: dict[str, str]  # by key with what follows it: "cwnd:", "send "
+    tokens: dict[str, str]  # as printed, by key with what follows it: "cwnd:", "send "
+    numbers: dict[str, int | None]  # the whole numbers among them; None where it should be one
     cc: str | None
     flags: list[str]
-
-    def number(self, key: str, default: int | None = None) -> int | None:
-        """A whole number; None where it is none."""
-        text = self.tokens.get(key)
-        if text is None:
-            return default
-        return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _info_of(text: str) -> _Info:
@@ -304,7 +299,13 @@ def _info_of(text: str) -> _Info:
     flags = text[: cc.start(1)].split() if cc else []
     if " app_limited " in text:
         flags.append("app_limited")
-    return _Info(dict(_TOKEN.findall(text)), cc.group(1) if cc and cc.group(1) not in _FLAGS else None, flags)
+    tokens = dict(_TOKEN.findall(text))
+    numbers = {key: _whole(tokens[key]) for key in _WHOLE.intersection(tokens)}
+    return _Info(tokens, numbers, cc.group(1) if cc and cc.group(1) not in _FLAGS else None, flags)
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def _continues(text: str) -> bool:
@@ -337,23 +338,23 @@ def _note_facts(facts: dict[str, Any], info: _Info) -> None:
             if flag in info.flags:  # shown with -o and -e only: its absence says nothing
                 facts[column] = True
     # Before bytes_sent (iproute2 4.20), what was acknowledged is what is known to be sent.
-    if (sent := info.number("bytes_sent:", info.number("bytes_acked:"))) is not None:
+    if (sent := info.numbers.get("bytes_sent:", info.numbers.get("bytes_acked:"))) is not None:
         facts["payload_bytes_a2b"] = sent
-    if (received := info.number("bytes_received:")) is not None:
+    if (received := info.numbers.get("bytes_received:")) is not None:
         facts["payload_bytes_b2a"] = received
 
 
 def _values(info: _Info) -> tuple[Any, ...]:
     """Values of a sample from cwnd on, in the order of `_COLUMNS`."""
-    tokens = info.tokens
+    tokens, number = info.tokens, info.numbers.get
     # What no token means: nothing, where the version of ss is one that would tell.
     zero = None if _LATER_THAN_3_10.isdisjoint(tokens) else 0
     # Only with a window a rate is printed, and only a window of 2 is left out.
-    cwnd = info.number("cwnd:", 2 if "send " in tokens else None)
-    ssthresh, mss, snd_wnd = info.number("ssthresh:"), info.number("mss:"), info.number("snd_wnd:")
+    cwnd = number("cwnd:", 2 if "send " in tokens else None)
+    ssthresh, mss, snd_wnd = number("ssthresh:"), number("mss:"), number("snd_wnd:")
     srtt, _, rttvar = tokens.get("rtt:", "").partition("/")
     now, _, retransmitted = tokens.get("retrans:", "").partition("/")
-    unacked, lost, sacked = info.number("unacked:", zero), info.number("lost:", zero), info.number("sacked:", zero)
+    unacked, lost, sacked = (number(key, zero) for key in ("unacked:", "lost:", "sacked:"))
     retrans = scaled(now, 1) if now else zero
     flight = in_flight(unacked, sacked, lost, retrans)
     if info.cc == "bbr":
@@ -370,9 +371,9 @@ def _values(info: _Info) -> tuple[Any, ...]:
         scaled(tokens.get("minrtt:", ""), _MS_NS),
         flight * mss if flight is not None and mss else None,
         mss,
-        info.number("bytes_acked:"),
+        number("bytes_acked:"),
         snd_wnd,
-        info.number("rcv_wnd:"),
+        number("rcv_wnd:"),
         _rate(tokens.get("pacing_rate ")),
         _rate(tokens.get("delivery_rate ")),
         phase,
@@ -381,12 +382,16 @@ def _values(info: _Info) -> tuple[Any, ...]:
         lost,
         sacked,
         scaled(retransmitted, 1) if retransmitted else zero,
-        info.number("delivered:"),
+        number("delivered:"),
     )
 
 
 def _rate(text: str | None) -> int | None:
-    found = _RATE.match(text) if text else None
+    if text is None:
+        return None
+    if text.endswith("bps") and (bits := _whole(text[:-3])) is not None:  # as nearly all are
+        return bits
+    found = _RATE.match(text)
     return scaled(found.group(1), _FACTORS[found.group(2)]) if found else None
 
 
