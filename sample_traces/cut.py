@@ -64,7 +64,7 @@ SAMPLES = {
         "cubic-no-timestamps", 3, "CUBIC with HyStart on, but loss comes first; no TCP timestamps"
     ),
     "reno-sawtooth": Sample("reno-shallow", 5, "Reno's saw-tooth over a queue of 0.3 BDP"),
-    "reno-ecn": Sample("reno-ecn", 4, "Reno on a path that marks: reductions without any loss"),
+    "reno-ecn": Sample("reno-ecn", 3, "Reno on a path that marks: reductions without any loss"),
     "reno-rto": Sample(
         "reno-heavy-loss-rto", 8, "Reno at 6 % random loss: a retransmission timeout, back to slow start"
     ),
@@ -74,6 +74,13 @@ SAMPLES = {
         "cubic-hystart-train",
         2,
         "the flow of cubic-hystart-train as the receiver's host saw it",
+        "receiver",
+        logs=False,
+    ),
+    "cubic-reorder-receiver": Sample(
+        "cubic-reorder",
+        1.5,
+        "a path that lets packets overtake one another, as the receiver's host saw it",
         "receiver",
         logs=False,
     ),
