@@ -22,7 +22,11 @@ def command(
     as_csv: Csv = False,
     quiet: Quiet = False,
 ) -> None:
-    """List the flows of captures, logs or a dataset: who, how much, how fast, which congestion control."""
+    """List the flows of captures, logs or a dataset: who, how much, how fast, which congestion control.
+
+    A connection that several inputs saw is one flow: its numbers are those of the capture at the sender, if there is
+    one, and the columns `inputs` and `origins` name all that saw it.
+    """
     from tracetool import api
     from tracetool.cli import output
     from tracetool.cli.prepare import dataset_of
