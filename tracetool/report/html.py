@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from tracetool.report.plain import printable
 from tracetool.report.vega import GRID, INK
-from tracetool.report.vega_marks import PALETTE
+from tracetool.report.vega_marks import PALETTE, PAPER
 
 if TYPE_CHECKING:
     from tracetool.report.figure import Figure
 
 VEGA_LITE = "6.4"
 DARK_PALETTE = ("#4FA8E0", "#F0803C", "#2FC79A", "#E39AC4", "#F0B429", "#8FD0F5", "#A8A8A8", "#CDB060")
-DARK_INK, DARK_GRID = "#E4E4E4", "#3A3A3A"
+DARK_INK, DARK_GRID, DARK_PAPER = "#E4E4E4", "#3A3A3A", "#161616"
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 
 STYLE = """
@@ -69,7 +69,7 @@ def javascript() -> str:
     import vl_convert
 
     swap = dict(zip((color.upper() for color in PALETTE), DARK_PALETTE, strict=True))
-    swap |= {INK: DARK_INK, GRID: DARK_GRID}
+    swap |= {INK: DARK_INK, GRID: DARK_GRID, PAPER: DARK_PAPER}
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
     if "</script" in bundle.lower():
         raise AssertionError("the Vega bundle would end its script element early")

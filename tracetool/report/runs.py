@@ -61,7 +61,9 @@ def runs_page(table: pl.DataFrame, by: Sequence[str]) -> Document:
     ]
     header = (*left, *(_title(name) for name in shown))
     rows = tuple(tuple(Text(_cell(name, row[name])) for name in (*left, *shown)) for row in table.iter_rows(named=True))
-    return Document((Heading(1, "1 run" if len(table) == 1 else f"{len(table)} runs"), Grid(header, rows, left=len(left))))
+    return Document(
+        (Heading(1, "1 run" if len(table) == 1 else f"{len(table)} runs"), Grid(header, rows, left=len(left)))
+    )
 
 
 def runs_figure(table: pl.DataFrame, by: str | None) -> Figure:

@@ -24,6 +24,7 @@ DASHES: tuple[list[int], ...] = (
     [1, 0], [7, 3], [2, 2], [10, 3, 2, 3], [5, 2, 1, 2], [14, 4], [4, 4], [10, 2, 2, 2, 2, 2], [7, 1],
 )  # fmt: skip
 SHAPES = ("triangle-down", "cross", "diamond", "square", "triangle-up")
+PAPER = "#FFFFFF"
 LETTER_PIXELS, ENTRY_PIXELS = 6.4, 42  # widths of legend text at 11 px, and of a symbol with its padding
 LEGENDS = ("fill", "stroke", "color")
 """Channels with a legend each: of bands and phases, of curves, of points and events."""
@@ -293,25 +294,25 @@ class Canvas:
             if not label or at < 0 or at > self.width:
                 continue
             taken[line].append(extent)
-            layers.append(
-                {
-                    "data": {"values": [base["data"]["values"][index]]},
-                    "transform": base["transform"][:1],
-                    "mark": {
-                        "type": "text",
-                        "align": "right" if left else "left",
-                        "dx": -9 if left else 9,
-                        "fontSize": 11,
-                    },
-                    "encoding": {
-                        "x": rule["x"],
-                        "y": {"value": 8 + 14 * line},
-                        "text": {"field": "label", "type": "nominal"},
-                        "color": rule["color"],
-                        "opacity": rule["opacity"],
-                    },
-                }
-            )
+            words: Spec = {
+                "data": {"values": [base["data"]["values"][index]]},
+                "transform": base["transform"][:1],
+                "mark": {"type": "text", "align": "right" if left else "left", "dx": -9 if left else 9, "fontSize": 11},
+                "encoding": {
+                    "x": rule["x"],
+                    "y": {"value": 8 + 14 * line},
+                    "text": {"field": "label", "type": "nominal"},
+                    "color": rule["color"],
+                    "opacity": rule["opacity"],
+                },
+            }
+            halo = {"stroke": PAPER, "strokeWidth": 3, "strokeJoin": "round"}  # keeps curves away from the letters
+            around = {
+                **words,
+                "mark": words["mark"] | halo,
+                "encoding": words["encoding"] | {"color": {"value": PAPER}},
+            }
+            layers += [around, words]
         return layers
 
 
