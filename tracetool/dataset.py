@@ -1,42 +1,40 @@
-"""A dataset: a folder of Parquet tables, ``DATASET/<table>/<input>.parquet``, and its manifest ``dataset.json``.
+"""A dataset: Parquet tables, ``DATASET/<table>/<input>.parquet``, and their manifest ``dataset.json``.
 
-What the manifest lists is there, and whole; anything else in the folder is left over from a run that was killed, and
-is not read. Files appear by rename, the manifest last, so that a reader never sees half an input. Several processes
-may write into one dataset: an input's name is reserved by a file lock, which the kernel frees if the process dies.
+What the manifest lists is there, and whole; anything else is left over from a run that was killed, and is not read.
+Files appear whole, the manifest last, so that a reader never sees half an input. Whoever works on an input (perhaps
+in another process, on another machine) writes its files; whoever started it holds its name by a lock, and takes what
+was written into the manifest. Several processes may so write into one dataset, if it is a folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import json
-import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from tracetool import tables
 from tracetool._version import __version__
-from tracetool.errors import DatasetError, TracetoolError
-from tracetool.parquet import TableFile
+from tracetool.errors import DatasetError
+from tracetool.stores import store, without_secret
+from tracetool.writer import DatasetWriteError, Held, InputWriter, Written, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     import polars as pl
-    import pyarrow as pa
+
+    from tracetool.stores import Store
+
+__all__ = ["Dataset", "DatasetWriteError", "InputWriter", "safe_name", "writing"]
 
 MANIFEST = "dataset.json"
 SCHEMA_VERSION = 1
-#: Rows in a row group of `packets`; a group holds a slice of time, sorted by flow, so that one flow is cheap to find.
-ROW_GROUP = 262_144
 NAME_CHARS = 100
-
-
-class DatasetWriteError(TracetoolError, OSError):
-    """A dataset that cannot be written: a full disk, a read-only folder."""
 
 
 def safe_name(text: str) -> str:
@@ -53,19 +51,24 @@ def safe_name(text: str) -> str:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A folder of tables.
+    """Tables below one place.
 
     Parameters
     ----------
     path
-        The folder.
+        A folder, or the URL of a prefix in an object store.
 
     Examples
     --------
     >>> Dataset.open("runs/today").scan("flows").collect()  # doctest: +SKIP
     """
 
-    path: Path
+    path: Path | str
+
+    @classmethod
+    def at(cls, path: str | Path) -> Dataset:
+        """Dataset at a path or URL, whether it is there or not."""
+        return cls(path if isinstance(path, str) and "://" in path else Path(path))
 
     @classmethod
     def open(cls, path: str | Path) -> Dataset:
@@ -76,14 +79,17 @@ class Dataset:
         DatasetError
             If there is none, or a later version of tracetool wrote it.
         """
-        dataset = cls(Path(path))
+        dataset = cls.at(path)
         dataset.manifest()
         return dataset
 
     @classmethod
     def is_dataset(cls, path: str | Path) -> bool:
-        """Whether a path is a dataset's folder."""
-        return (Path(path) / MANIFEST).is_file()
+        """Whether a path or URL is a dataset."""
+        try:
+            return store(path).version(MANIFEST) is not None
+        except OSError:  # whoever opens it will say what is wrong
+            return False
 
     @classmethod
     def create(cls, path: str | Path) -> Dataset:
@@ -96,34 +102,45 @@ class Dataset:
         DatasetWriteError
             If it cannot be written.
         """
-        dataset = cls(Path(path))
-        with writing(dataset.path):
-            dataset.path.mkdir(parents=True, exist_ok=True)
+        dataset = cls.at(path)
+        with writing(dataset.store):
+            dataset.store.make()
             if not cls.is_dataset(path):
-                # What another run is just making, or left when it was killed while making it.
-                ours = {".lock", ".inputs", MANIFEST, f".{MANIFEST}.tmp"}
-                if any(entry.name not in ours for entry in dataset.path.iterdir()) and not cls.is_dataset(path):
-                    raise DatasetError(f"{path}: is no dataset, and not empty: name a new folder for the dataset")
+                if not dataset.store.empty() and not cls.is_dataset(path):
+                    raise DatasetError(f"{dataset}: is no dataset, and not empty: name a new folder for the dataset")
                 with dataset.locked():
                     if not cls.is_dataset(path):
-                        dataset._replace_manifest({"inputs": {}, "commands": []})
+                        dataset._replace_manifest({"inputs": {}, "commands": []})  # noqa: SLF001 - its own
         dataset.manifest()
         return dataset
+
+    @property
+    def store(self) -> Store:
+        """Where its files are."""
+        return store(self.path)
+
+    def anchored(self) -> Dataset:
+        """The same dataset, found from any current folder."""
+        return Dataset(self.path.absolute() if isinstance(self.path, Path) else self.path)
+
+    def __str__(self) -> str:
+        return str(self.store)
 
     # -- reading
 
     def manifest(self) -> dict[str, Any]:
         """What ``dataset.json`` says: versions, inputs, commands."""
         try:
-            loaded: dict[str, Any] = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
+            loaded: dict[str, Any] = json.loads(self.store.read(MANIFEST))
             version = int(loaded["schema_version"])
             loaded["inputs"].items()
         except FileNotFoundError:
-            raise DatasetError(f"{self.path}: no dataset there (no {MANIFEST})") from None
+            raise DatasetError(f"{self}: no dataset there (no {MANIFEST})") from None
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-            raise DatasetError(f"{self.path / MANIFEST}: cannot be read: {' '.join(str(error).split())}") from None
+            where = without_secret(str(self.store.place(MANIFEST)))
+            raise DatasetError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None
         if version > SCHEMA_VERSION:
-            raise DatasetError(f"{self.path}: schema version {version} is newer than this tracetool ({SCHEMA_VERSION})")
+            raise DatasetError(f"{self}: schema version {version} is newer than this tracetool ({SCHEMA_VERSION})")
         return loaded
 
     @property
@@ -131,27 +148,42 @@ class Dataset:
         """Names of the inputs it holds, in the order in which they were added."""
         return list(self.manifest()["inputs"])
 
-    def files(self, table: str, inputs: Iterable[str] | None = None) -> list[Path]:
-        """Parquet files of a table, of all inputs or of some."""
+    @property
+    def entries(self) -> Mapping[str, Any]:
+        """What the manifest says of each input; read again only when it has changed."""
+        return _entries(self, self.store.version(MANIFEST))
+
+    def files(self, table: str, inputs: Iterable[str] | None = None) -> list[Path | str]:
+        """Parquet files of a table, of all inputs or of some: paths, or URLs in an object store."""
+        return [self.store.place(file) for file in self._files(table, inputs)]
+
+    def _files(self, table: str, inputs: Iterable[str] | None = None) -> list[str]:
         tables.definition(table)
         entries = self.manifest()["inputs"]
         chosen = entries if inputs is None else [name for name in inputs if name in entries]
         found = (
-            self.path / table / file
+            f"{table}/{file}"
             for name in chosen
             for stage in entries[name]["stages"].values()
             if (file := stage["files"].get(table))
         )
         return list(dict.fromkeys(found))  # a later stage may have replaced a file: `flows`, with the vantage
 
+    def opened(self, table: str, inputs: Iterable[str] | None = None) -> Iterator[Any]:
+        """Files of a table as `pyarrow.parquet` can read them, one after the other."""
+        yield from (self.store.open(file) for file in self._files(table, inputs))
+
     def scan(self, table: str, inputs: Iterable[str] | None = None) -> pl.LazyFrame:
         """A table as a lazy Polars frame; without rows where no input has any."""
         import polars as pl
 
-        files = self.files(table, inputs)
+        files = self._files(table, inputs)
         if not files:
             return pl.DataFrame(tables.empty(table)).lazy()
-        return pl.scan_parquet(files, missing_columns="insert", extra_columns="ignore", glob=False)
+        if isinstance(self.path, str):
+            return _scan_store(self.path, table, files)
+        paths = [self.path / file for file in files]
+        return pl.scan_parquet(paths, missing_columns="insert", extra_columns="ignore", glob=False)
 
     def read(self, table: str, inputs: Iterable[str] | None = None) -> pl.DataFrame:
         """A table as a Polars frame, in memory."""
@@ -169,19 +201,15 @@ class Dataset:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the dataset's lock: one process at a time changes the manifest."""
-        with writing(self.path), (self.path / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        with writing(self.store):
+            lock = self.store.lock("", wait=True)
+            assert lock is not None
+            with lock:
+                yield
 
     def _replace_manifest(self, content: dict[str, Any]) -> None:
         content = {"tool": "tracetool", "version": __version__, "schema_version": SCHEMA_VERSION, **content}
-        part = self.path / f".{MANIFEST}.tmp"
-        with part.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.path / MANIFEST)
+        self.store.replace(MANIFEST, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
 
     def update(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Change the manifest under the lock."""
@@ -199,141 +227,72 @@ class Dataset:
 
         self.update(change)
 
-    def reserve(self, candidates: Iterable[str]) -> InputWriter:
-        """Reserve the first free one of several names for a new input.
+    def hold(self, candidates: Iterable[str], used: Container[str] = ()) -> Held:
+        """Hold the first free one of several names for a new input.
 
         A name is free if no input has it and no other process holds it.
+
+        Parameters
+        ----------
+        candidates
+            Names, the best one first.
+        used
+            Further names that are not free.
         """
         with self.locked():
-            taken = set(self.inputs)
-            (self.path / ".inputs").mkdir(exist_ok=True)
+            taken = self.entries
             for name in map(safe_name, candidates):
-                if name not in taken and (lock := _hold(self.path / ".inputs" / f"{name}.lock")):
-                    return InputWriter(self, name, "ingest", lock)
-        raise DatasetError(f"{self.path}: no free name for another input")
+                if name not in taken and name not in used and (lock := self.store.lock(name, wait=False)):
+                    self.store.sweep(name)
+                    return Held(name, lock)
+        raise DatasetError(f"{self}: no free name for another input")
+
+    def hold_input(self, name: str) -> Held:
+        """Hold an input that is there already; waits for another process that does."""
+        with writing(self.store):
+            lock = self.store.lock(name, wait=True)
+            assert lock is not None
+            self.store.sweep(name)
+            return Held(name, lock)
+
+    def reserve(self, candidates: Iterable[str]) -> InputWriter:
+        """Writer for a new input under the first free one of several names; see `hold`."""
+        held = self.hold(candidates)
+        return InputWriter(self.store, held.name, "ingest", held, self.commit)
 
     def writer(self, name: str, stage: str) -> InputWriter:
         """Writer for a later stage of an input that is there already."""
-        with writing(self.path):
-            (self.path / ".inputs").mkdir(exist_ok=True)
-            return InputWriter(self, name, stage, _wait(self.path / ".inputs" / f"{name}.lock"))
+        return InputWriter(self.store, name, stage, self.hold_input(name), self.commit)
+
+    def commit(self, written: Iterable[Written]) -> None:
+        """Make visible what was written of inputs whose names are held."""
+
+        def change(content: dict[str, Any]) -> None:
+            for each in written:
+                each.list_in(content)
+
+        self.update(change)
+
+
+@lru_cache(maxsize=4)
+def _entries(dataset: Dataset, _version: object) -> Mapping[str, Any]:
+    entries: dict[str, Any] = dataset.manifest()["inputs"]
+    return MappingProxyType(entries)
+
+
+def _scan_store(url: str, table: str, files: list[str]) -> pl.LazyFrame:
+    import polars as pl
+    import pyarrow.dataset as ds
+
+    from tracetool.stores import filesystem
+
+    system, path = filesystem(url)
+    paths = [f"{path.rstrip('/')}/{file}" for file in files]
+    found = ds.dataset(paths, schema=tables.schema(table), format="parquet", filesystem=system)
+    return pl.scan_pyarrow_dataset(found)
 
 
 def _length() -> Any:
     import polars as pl
 
     return pl.len()
-
-
-@contextlib.contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals while writing into one clear line."""
-    try:
-        yield
-    except TracetoolError:
-        raise
-    except OSError as error:
-        reason = {errno.ENOSPC: "no space left on the disk", errno.EROFS: "the file system is read-only"}.get(
-            error.errno or 0, error.strerror or str(error)
-        )
-        raise DatasetWriteError(f"{path}: cannot be written: {reason}") from error
-
-
-def _wait(path: Path) -> IO[str]:
-    lock = path.open("w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    return lock
-
-
-def _hold(path: Path) -> IO[str] | None:
-    lock = path.open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        return None
-    return lock
-
-
-@dataclass
-class InputWriter:
-    """Writes the tables of one input and stage; they appear together when `commit` is called, or not at all.
-
-    Use as a context manager: leaving it without `commit` removes what was written.
-    """
-
-    dataset: Dataset
-    name: str
-    stage: str
-    lock: IO[str]
-    _files: dict[str, TableFile] = field(default_factory=dict)
-    _written: bool = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._written:
-            for table, file in self._files.items():
-                with contextlib.suppress(OSError):
-                    file.close()
-                self._part(table).unlink(missing_ok=True)
-        self.lock.close()
-
-    def _file(self, table: str) -> str:
-        return (
-            f"{self.name}.parquet"
-            if self.stage == "ingest" or table != "diagnostics"
-            else f"{self.name}~{self.stage}.parquet"
-        )
-
-    def _part(self, table: str) -> Path:
-        return self.dataset.path / table / f".{self._file(table)}.tmp"
-
-    def write(self, table: str, rows: pa.Table) -> None:
-        """Append rows to a table: checked now, written by a thread while the next ones are made.
-
-        Raises
-        ------
-        SchemaError
-            If the rows do not fit the table.
-        DatasetWriteError
-            If the disk refuses (perhaps a piece before this one).
-        """
-        with writing(self.dataset.path):
-            file = self._files.get(table)
-            if file is None:
-                part = self._part(table)
-                part.parent.mkdir(exist_ok=True)
-                file = self._files[table] = TableFile(table, part, ROW_GROUP)
-            file.write(rows)
-
-    @property
-    def rows(self) -> dict[str, int]:
-        """Rows by table, so far."""
-        return {table: file.rows for table, file in sorted(self._files.items())}
-
-    def commit(self, **facts: Any) -> None:
-        """Make everything written visible, with facts about the input for the manifest."""
-        with writing(self.dataset.path):
-            for table, file in self._files.items():
-                file.close()
-                with self._part(table).open("rb") as part:
-                    os.fsync(part.fileno())
-            for table in self._files:
-                self._part(table).replace(self.dataset.path / table / self._file(table))
-        files = {table: self._file(table) for table in sorted(self._files)}
-        self._written = True
-
-        def change(content: dict[str, Any]) -> None:
-            entry = content["inputs"].setdefault(self.name, {"stages": {}})
-            entry.update(facts)
-            if self.stage == "ingest":  # what was inferred from an earlier version of the input is void
-                entry["stages"] = {}
-            entry["stages"][self.stage] = {
-                "version": __version__,
-                "files": files,
-                "rows": dict(sorted(self.rows.items())),
-            }
-
-        self.dataset.update(change)

@@ -1,69 +1,30 @@
-"""Source -> parser -> tables: every input is read once, checked, and appears in the dataset when it is whole."""
+"""Captures and logs into a dataset: names for inputs, work for whoever does it, and a manifest in their order."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import logging
-from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, Protocol
+from collections import deque
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
-from tracetool import parsers, sources, tables
-from tracetool.dataset import Dataset, writing
-from tracetool.diagnostics import DiagnosticLog, note_flows
-from tracetool.errors import InputError, TracetoolError
+from tracetool import sources
+from tracetool.dataset import Dataset
+from tracetool.executors import Serial, spread
 from tracetool.parsers.options import ParseOptions
+from tracetool.reading import Ingested, Progress, Task, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from concurrent.futures import Executor
+    from pathlib import Path
 
-    from tracetool.dataset import InputWriter
-    from tracetool.sources import Source, Stream
+    from tracetool.sources import Source
+    from tracetool.writer import Held, Written
 
-_log = logging.getLogger(__name__)
+__all__ = ["Ingested", "Progress", "ingest", "ingest_each"]
+
 DEFAULTS = ParseOptions()
-
-
-class Progress(Protocol):
-    """Told how far long work is: bytes of an input, packets reconstructed, runs measured."""
-
-    def __call__(self, what: str, done: int, total: int | None, /) -> None:
-        """Take note; ``total`` is None where it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ingested:
-    """What became of one input.
-
-    Attributes
-    ----------
-    source
-        Its name as given.
-    input
-        Its short name in the dataset; None where it could not be read.
-    status
-        ``added``, ``present`` (its content was there already) or ``failed``.
-    format
-        Name of its format.
-    rows
-        Rows by table.
-    diagnostics
-        ``(severity, code, message, count, where)`` of each diagnostic.
-    damaged
-        Whether part of it could not be read.
-    error
-        Why it failed.
-    """
-
-    source: str
-    input: str | None
-    status: str
-    format: str | None = None
-    rows: dict[str, int] | None = None
-    diagnostics: tuple[dict[str, Any], ...] = ()
-    damaged: bool = False
-    error: TracetoolError | None = None
 
 
 def ingest(
@@ -71,6 +32,7 @@ def ingest(
     out: str | Path,
     *,
     options: ParseOptions = DEFAULTS,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
     """Read captures and logs into a dataset.
@@ -82,9 +44,12 @@ def ingest(
     inputs
         Paths, globs, folders, object-store URLs, or ``-`` for standard input.
     out
-        Folder of the dataset; made if absent.
+        Folder of the dataset, or a URL in an object store; made if absent.
     options
         What the inputs do not say themselves.
+    executor
+        Reads the inputs; workers must find inputs and dataset under the same names. None: this process, one by one.
+        The dataset is the same.
     progress
         Told how far the reading is.
 
@@ -107,7 +72,7 @@ def ingest(
     ...     sorted(ingest("sample_traces/reno-sawtooth.pcap.gz", folder).inputs)
     ['reno-sawtooth']
     """
-    done = list(ingest_each(inputs, out, options=options, progress=progress))
+    done = list(ingest_each(inputs, out, options=options, executor=executor, progress=progress))
     for result in done:
         if result.error is not None:
             raise result.error
@@ -115,65 +80,123 @@ def ingest(
 
 
 def ingest_each(
-    inputs: str | Path | Iterable[str | Path],
+    inputs: str | Path | Source | Iterable[str | Path | Source],
     out: str | Path,
     *,
     options: ParseOptions = DEFAULTS,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Ingested]:
-    """Read inputs one after the other and tell what became of each; see `ingest`."""
+    """Read inputs and tell what became of each, as soon as it is in the dataset; see `ingest`."""
     found = sources.expand(inputs)
-    dataset = Dataset.create(out)
-    for source in found:
+    admission = _Admission(Dataset.create(out), options)
+    if executor is None:
+        yield from admission.results(Serial(), found, progress)
+    else:
+        anchored = [source.anchored() for source in found]
+        admission.dataset = admission.dataset.anchored()
+        # Nobody but this process has its standard input.
+        yield from admission.results(Serial(), [source for source in anchored if source.name == "-"], progress)
+        yield from admission.results(executor, [source for source in anchored if source.name != "-"], progress)
+
+
+@dataclass
+class _Admission:
+    """Gives inputs their names, and takes what was read of them into the manifest.
+
+    Names and order do not depend on who is done first: a name is not used again for another input of the same call,
+    and of inputs with the same content the first one counts, so that one waits for those before it of its size.
+    """
+
+    dataset: Dataset
+    options: ParseOptions
+    _held: dict[str, Held] = field(default_factory=dict)
+    _order: dict[str, int] = field(default_factory=dict)  # by name
+    _same_size: dict[int, deque[str]] = field(default_factory=dict)  # names that are not settled yet
+    _sizes: dict[str, int | None] = field(default_factory=dict)
+    _read: dict[str, tuple[Ingested, Written | None]] = field(default_factory=dict)  # and not settled yet
+    _index: tuple[Any, dict[int, dict[str, str]]] = (None, {})
+
+    def results(self, executor: Executor, found: list[Source], progress: Progress | None) -> Iterator[Ingested]:
+        """Read sources, and tell what became of each."""
+        work = partial(read, progress=progress) if isinstance(executor, Serial) else read
+        sizes = [] if progress is None or work is not read else [source.size_bytes or 0 for source in found]
+        done = 0
         try:
-            yield _ingest_one(source, dataset, options, progress)
-        except InputError as error:
-            yield Ingested(source.name, None, "failed", error=error)
+            for group in spread(executor, work, map(self._task, found)):
+                settled = list(self._settled(group))
+                if progress is not None and sizes:
+                    done += sum(self._sizes[task.name] or 0 for task, _ in group)
+                    progress(f"{len(found):,} inputs", done, sum(sizes))
+                yield from settled
+        finally:
+            for held in self._held.values():
+                held.close()
+            self._held.clear()
 
+    def _task(self, source: Source) -> Task:
+        held = self.dataset.hold(_names(source), self._order)
+        size = source.size_bytes
+        self._held[held.name] = held
+        self._order[held.name] = len(self._order)
+        self._sizes[held.name] = size
+        if size is not None:
+            self._same_size.setdefault(size, deque()).append(held.name)
+        return Task(source, self.dataset, held.name, self.options, self._known(size))
 
-def _ingest_one(source: Source, dataset: Dataset, options: ParseOptions, progress: Progress | None) -> Ingested:
-    with source.open() as stream:
-        parser = parsers.detect(stream.head(), source.name, table=bool(options.columns))
-        with dataset.reserve(_names(source)) as writer:
-            log = DiagnosticLog(writer.name)
-            summary = tables.empty("inputs")
-            for table, rows in parser.parse(stream, log, options):
-                if table == "inputs":
-                    summary = rows
+    def _known(self, size: int | None) -> dict[str, str]:
+        """Inputs of the dataset that have a size, by content hash."""
+        entries = self.dataset.entries
+        if self._index[0] is not entries:
+            by_size: dict[int, dict[str, str]] = {}
+            for name, entry in entries.items():
+                by_size.setdefault(entry.get("size_bytes"), {})[entry.get("sha256")] = name
+            self._index = (entries, by_size)
+        return {} if size is None else self._index[1].get(size, {})
+
+    def _settled(self, group: list[tuple[Task, tuple[Ingested, Written | None]]]) -> Iterator[Ingested]:
+        """Take what was read into the manifest, as far as it need not wait."""
+        self._read |= {task.name: result for task, result in group}
+        ready: list[tuple[str, Ingested, Written | None]] = []
+        for name in sorted(self._read, key=self._order.__getitem__):
+            size = self._sizes[name]
+            if size is not None:
+                if self._same_size[size][0] != name:
+                    continue
+                self._same_size[size].popleft()
+            ready.append((name, *self._read.pop(name)))
+        twins = self._commit([written for _, _, written in ready if written is not None])
+        entries = self.dataset.entries
+        for name, result, written in ready:
+            there = twins.get(name, result.input if result.status == "present" else None)
+            if written is not None and there is not None:
+                written.discard(self.dataset.store)
+            self._held.pop(name).close()
+            if there is None:
+                yield result
+            else:
+                entry = entries.get(there, {})
+                facts = {"format": entry.get("format"), "damaged": bool(entry.get("damaged"))}
+                yield Ingested(result.source, there, "present", **facts)
+
+    def _commit(self, written: list[Written]) -> dict[str, str]:
+        """List what is new in the manifest; return the names of those that are not, and under which they are there."""
+        twins: dict[str, str] = {}
+
+        def change(content: dict[str, Any]) -> None:
+            there = {(e.get("sha256"), e.get("size_bytes")): name for name, e in content["inputs"].items()}
+            for each in written:
+                known = there.setdefault((each.facts["sha256"], each.facts["size_bytes"]), each.name)
+                if known == each.name:
+                    each.list_in(content)
                 else:
-                    writer.write(table, rows)
-                if table == "flows" and writer.rows.get("packets"):
-                    note_flows(rows, log)
-                if progress is not None:
-                    progress(source.name, stream.stored_bytes, source.size_bytes)
-            if stream.damage is not None:
-                log.add("damaged_compression", stream.damage, severity="error", offset_bytes=stream.position)
-            damaged = summary.schema.get_field_index("damaged")
-            writer.write("inputs", summary.set_column(damaged, "damaged", [[log.damaged] * summary.num_rows]))
-            return _finish(source, stream, writer, log, parser.NAME)
+                    twins[each.name] = known
+            ordered = sorted(content["inputs"].items(), key=lambda item: self._order.get(item[0], -1))
+            content["inputs"] = dict(ordered)
 
-
-def _finish(source: Source, stream: Stream, writer: InputWriter, log: DiagnosticLog, format_name: str) -> Ingested:
-    sha256, size = stream.digest()
-    with _one_at_a_time(writer.dataset):  # else two runs could add the same content at once
-        for name, entry in writer.dataset.manifest()["inputs"].items():
-            if entry.get("sha256") == sha256 and entry.get("size_bytes") == size:
-                return Ingested(source.name, name, "present", entry.get("format"), damaged=bool(entry.get("damaged")))
-        writer.write("diagnostics", log.table())
-        writer.commit(source=source.name, format=format_name, size_bytes=size, sha256=sha256, damaged=log.damaged)
-    _log.info("%s: %s, %s", source.name, format_name, writer.rows)
-    return Ingested(
-        source.name, writer.name, "added", format_name, dict(writer.rows), tuple(log.rows), damaged=log.damaged
-    )
-
-
-@contextlib.contextmanager
-def _one_at_a_time(dataset: Dataset) -> Iterator[None]:
-    with writing(dataset.path):
-        lock = (dataset.path / ".inputs" / ".commit.lock").open("w")
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        if written:
+            self.dataset.update(change)
+        return twins
 
 
 def _names(source: Source) -> Iterator[str]:

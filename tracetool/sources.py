@@ -7,19 +7,22 @@ gives what could be decompressed and says so in `Stream.damage`; nothing is read
 from __future__ import annotations
 
 import bz2
+import fnmatch
 import glob
 import gzip
 import hashlib
 import io
 import lzma
+import re
 import sys
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from tracetool.errors import InputError, UsageError
+from tracetool.stores import filesystem, without_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 HEAD_BYTES = 65536  # what a parser may look at to recognise its format
 LINE_BYTES = 1 << 20  # a longer line is no log line: it is cut and reported
 READ_BYTES = 1 << 20
+REQUEST_BYTES = 8 << 20  # of an object store
 #: Suffixes that say nothing about what was recorded; they are left out of an input's short name.
 SUFFIXES = frozenset(
     {".gz", ".xz", ".zst", ".bz2", ".lz4", ".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".txt", ".log"}
@@ -59,9 +63,24 @@ class Source:
     ----------
     name
         As the user gave it: a path, ``-`` or a URL.
+    folder
+        What a relative path starts from; nothing: the current folder.
+    listed_bytes
+        Size, where a listing told it.
     """
 
     name: str
+    folder: str = field(default="", compare=False)
+    listed_bytes: int | None = field(default=None, compare=False)
+
+    def anchored(self) -> Source:
+        """The same source, found from any current folder."""
+        return self if self.folder or "://" in self.name else Source(self.name, str(Path.cwd()))
+
+    @property
+    def label(self) -> str:
+        """Name without secrets, to be shown and kept."""
+        return without_secret(self.name)
 
     @property
     def stem(self) -> str:
@@ -82,7 +101,16 @@ class Source:
     @property
     def size_bytes(self) -> int | None:
         """Size as stored; None where it cannot be known beforehand."""
-        path = Path(self.name)
+        if self.listed_bytes is not None:
+            return self.listed_bytes
+        if "://" in self.name:
+            try:
+                system, at = filesystem(self.name)
+                info = system.get_file_info(at)
+            except (OSError, ValueError):
+                return None
+            return int(info.size) if info.is_file else None
+        path = Path(self.folder, self.name)
         return path.stat().st_size if path.is_file() else None
 
     def open(self) -> Stream:
@@ -93,7 +121,7 @@ class Source:
         InputError
             If it does not exist or cannot be read.
         """
-        return Stream(self.name, _open_raw(self.name))
+        return Stream(self.label, _open_raw(self.name, self.folder))
 
 
 class _Hashed(io.RawIOBase):
@@ -228,12 +256,12 @@ def _decompressed(stored: io.BufferedReader[Any], compression: str | None) -> Bi
     return stored
 
 
-def _open_raw(name: str) -> IO[bytes]:
+def _open_raw(name: str, folder: str) -> IO[bytes]:
     if name == "-":
         return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     if "://" in name:
         return _open_url(name)
-    path = Path(name)
+    path = Path(folder, name)
     if path.is_dir():
         raise InputError(f"{name}: is a folder, not a file")
     try:
@@ -243,17 +271,16 @@ def _open_raw(name: str) -> IO[bytes]:
 
 
 def _open_url(name: str) -> IO[bytes]:
-    from pyarrow import fs
-
     try:
-        filesystem, path = fs.FileSystem.from_uri(name)
-        return cast("IO[bytes]", filesystem.open_input_stream(path, compression=None))
+        system, path = filesystem(name)
+        # Each read of an object store is a request: few large ones are made of the many small ones.
+        return cast("IO[bytes]", system.open_input_stream(path, compression=None, buffer_size=REQUEST_BYTES))
     except (OSError, ValueError) as error:
-        raise InputError(f"{name}: {' '.join(str(error).split())}") from None
+        raise InputError(f"{without_secret(name)}: {' '.join(str(error).split())}") from None
 
 
-def expand(inputs: str | Path | Iterable[str | Path]) -> list[Source]:
-    """Sources named by paths, ``-``, globs, folders (all files below, hidden ones left out) or URLs.
+def expand(inputs: str | Path | Source | Iterable[str | Path | Source]) -> list[Source]:
+    """Sources named by paths, ``-``, globs, folders (all files below, hidden ones left out) or URLs of all these.
 
     Raises
     ------
@@ -262,21 +289,24 @@ def expand(inputs: str | Path | Iterable[str | Path]) -> list[Source]:
     InputError
         If a glob or a folder holds no file.
     """
-    items = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
+    items = [inputs] if isinstance(inputs, (str, Path, Source)) else list(inputs)
     if not items:
         raise UsageError("no input given: name a capture or log file, a folder, a glob or - for standard input")
-    sources: list[Source] = []
-    for item in map(str, items):
-        found = list(_expand_one(item))
-        if not found:
-            raise InputError(f"{item}: no file there")
-        sources.extend(source for source in found if source not in sources)
-    return sources
+    found: dict[Source, None] = {}
+    for item in items:
+        some = dict.fromkeys([item] if isinstance(item, Source) else _expand_one(str(item)))
+        if not some:
+            raise InputError(f"{without_secret(str(item))}: no file there")
+        found |= some
+    return list(found)
 
 
 def _expand_one(item: str) -> Iterator[Source]:
+    if "://" in item:
+        yield from _expand_url(item)
+        return
     path = Path(item)
-    if item == "-" or "://" in item or path.is_file():
+    if item == "-" or path.is_file():
         yield Source(item)
     elif path.is_dir():
         for below in sorted(path.rglob("*")):
@@ -286,6 +316,29 @@ def _expand_one(item: str) -> Iterator[Source]:
         yield from (Source(match) for match in sorted(glob.glob(item, recursive=True)) if Path(match).is_file())  # noqa: PTH207 - Path.glob takes no absolute pattern
     else:
         yield Source(item)
+
+
+def _expand_url(url: str) -> Iterator[Source]:
+    """Objects below a prefix that ends with ``/``, or that fit a pattern (``*``, ``[...]``); else the object itself."""
+    from pyarrow import fs
+
+    parts = urlsplit(url)
+    if not parts.path.endswith("/") and not re.search(r"[*[]", parts.path):
+        yield Source(url)
+        return
+    prefix = re.split(r"[*[]", parts.path)[0].rpartition("/")[0]
+    try:
+        system, root = filesystem(urlunsplit(parts._replace(path=prefix)))
+        files = system.get_file_info(fs.FileSelector(root, recursive=True, allow_not_found=True))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{without_secret(url)}: {' '.join(str(error).split())}") from None
+    for info in sorted((info for info in files if info.is_file), key=lambda info: str(info.path)):
+        below = info.path[len(root) :].lstrip("/")
+        path = f"{prefix}/{below}"
+        if not any(part.startswith(".") for part in below.split("/")) and (
+            parts.path.endswith("/") or fnmatch.fnmatchcase(path, parts.path)
+        ):
+            yield Source(urlunsplit(parts._replace(path=quote(path))), listed_bytes=int(info.size))
 
 
 def lines(stream: IO[bytes] | Stream) -> Iterator[Line]:

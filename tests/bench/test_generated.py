@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.generate import write
-from tracetool import dataset as datasets
+from tracetool import writer
 from tracetool.ingest import ingest
 
 
@@ -30,7 +30,7 @@ def test_row_groups_and_size(tmp_path, monkeypatch):
     from tracetool.packets import decoder
 
     monkeypatch.setattr(decoder.Decoder.__init__, "__defaults__", (10_000,))
-    monkeypatch.setattr(datasets, "ROW_GROUP", 10_000)
+    monkeypatch.setattr(writer, "ROW_GROUP", 10_000)
     write(str(tmp_path / "made.pcap"), 35_000, 20)
     (file,) = ingest(tmp_path / "made.pcap", tmp_path / "out").files("packets")
     facts = pq.ParquetFile(file).metadata

@@ -63,7 +63,8 @@ def test_a_full_disk(tmp_path, size):
         dataset = Dataset.open(disk / "d")
         for table in ("packets", "flows", "inputs", "samples"):
             dataset.read(table)
-        assert not [path for path in disk.rglob("*") if path.name.endswith(".tmp") and path.stat().st_size]
+        assert not [path for path in disk.rglob("*.tmp") if path.stat().st_size]
+        assert not list(disk.rglob(".parts/*"))
         subprocess.run(["mount", "-o", "remount,size=16m", str(disk)], check=True)
         assert tracetool("ingest", OTHER, CAPTURE, "-q", "-o", disk / "d").returncode == 0
         assert tracetool("reconstruct", disk / "d", "-q").returncode == 0
@@ -214,9 +215,12 @@ def test_inputs_are_never_changed(tmp_path):
 def test_locks_and_parts_of_a_dead_run_do_no_harm(tmp_path):
     dataset = ingest(OTHER, tmp_path / "d")
     (dataset.path / ".inputs" / "reno-sawtooth.lock").write_text("")
+    parts = dataset.path / ".parts" / "reno-sawtooth" / "attempt"
+    parts.mkdir(parents=True)
     for table in ("packets", "flows"):
-        (dataset.path / table / ".reno-sawtooth.parquet.tmp").write_bytes(b"torn")
+        (parts / table).write_bytes(b"torn")
     (dataset.path / ".dataset.json.tmp").write_text("{")
     ingest(CAPTURE, tmp_path / "d")
     assert Dataset.open(tmp_path / "d").inputs == ["reno-rto", "reno-sawtooth"]
     assert not list(dataset.path.rglob("*.tmp"))
+    assert not list((dataset.path / ".parts").iterdir())

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracetool.dataset import ROW_GROUP
 from tracetool.kernels import decode, flow_table, layers, records
 from tracetool.packets.columns import Columns
 from tracetool.packets.flow_rows import flows_table
 from tracetool.packets.notes import report
+from tracetool.writer import ROW_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -105,7 +105,7 @@ def _results(dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArr
     workers = os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         under_way: deque[Any] = deque()
-        for path in dataset.files("packets", [name]):
+        for path in dataset.opened("packets", [name]):
             for numbers, packets in whole_flows(path, counts, parts=workers):
                 if len(under_way) >= workers:
                     yield under_way.popleft().result()

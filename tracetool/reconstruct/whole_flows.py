@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import numpy.typing as npt
 
@@ -31,13 +30,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def whole_flows(path: Path, packets: npt.NDArray[np.int64], *, parts: int = 1) -> Iterator[tuple[range, pa.Table]]:
+def whole_flows(path: Any, packets: npt.NDArray[np.int64], *, parts: int = 1) -> Iterator[tuple[range, pa.Table]]:
     """Read the packets of one input in batches of whole flows.
 
     Parameters
     ----------
     path
-        Parquet file of `packets`.
+        Parquet file of `packets`: a path, or what pyarrow has opened.
     packets
         Number of packets of each flow, by flow number; 0 for flows that are not wanted.
     parts
@@ -82,7 +81,7 @@ def whole_flows(path: Path, packets: npt.NDArray[np.int64], *, parts: int = 1) -
                 pa.default_memory_pool().release_unused()
 
 
-def _slices(path: Path, packets: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
+def _slices(path: Any, packets: npt.NDArray[np.int64]) -> Iterator[pa.Table]:
     """Row groups of the file, without flows that are not wanted."""
     wanted = packets > 0
     with pq.ParquetFile(path) as file:

@@ -1,0 +1,183 @@
+"""Who does the work: this process, processes of this machine, or a cluster, all by way of `concurrent.futures`.
+
+Work comes in units that can be pickled, and repeated: one that was cut off leaves nothing that its repetition minds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from multiprocessing import connection
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tracetool.errors import TracetoolError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+#: Units that may be under way at a time: enough for a cluster, few enough to be held in memory.
+WINDOW = 256
+CONNECT_S = 10
+_SHARE = 4  # whoever takes the results may be busy for one part in this many and one
+
+
+class WorkerError(TracetoolError):
+    """The workers of an executor are gone, or cannot be reached."""
+
+
+class Serial(Executor):
+    """Does the work in the calling thread, as it is submitted."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Do it now."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+            future.set_exception(error)
+        return future
+
+
+def spread(
+    executor: Executor, work: Callable[[Task], Result], tasks: Iterable[Task]
+) -> Iterator[list[tuple[Task, Result]]]:
+    """Do some work on many tasks; yield those that are done, in groups, as they are done.
+
+    Tasks are taken as they can be submitted. Where it takes long to deal with a group, the next one is larger.
+
+    Parameters
+    ----------
+    executor
+        Does the work.
+    work
+        A function that can be pickled, as its tasks and results can.
+    tasks
+        What to work on.
+
+    Raises
+    ------
+    WorkerError
+        If the executor has lost its workers.
+
+    Examples
+    --------
+    >>> [done for group in spread(Serial(), abs, [-1, 2]) for done in group]
+    [(-1, 1), (2, 2)]
+    """
+    under_way: dict[Future[Result], Task] = {}
+    done: list[tuple[Task, Result]] = []
+    quiet_until = 0.0
+
+    def gather(timeout: float | None) -> None:
+        if not under_way:
+            time.sleep(timeout or 0)
+        for future in wait(under_way, timeout, FIRST_COMPLETED).done:
+            done.append((under_way.pop(future), _result(future)))
+
+    waiting = iter(tasks)
+    more = True
+    try:
+        while more or under_way or done:
+            if more and len(under_way) + len(done) < WINDOW:
+                for task in waiting:
+                    under_way[executor.submit(work, task)] = task
+                    break
+                else:
+                    more = False
+                gather(0)
+            else:
+                gather(max(0.0, quiet_until - time.monotonic()) if done else None)
+            if done and (time.monotonic() >= quiet_until or not (more or under_way)):
+                began = time.monotonic()
+                yield done
+                done = []
+                ended = time.monotonic()
+                quiet_until = ended + _SHARE * (ended - began)
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _result(future: Future[Result]) -> Result:
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise WorkerError(
+            "a worker process ended unexpectedly (killed, or out of memory): what was finished is kept, run it again"
+        ) from None
+    except Exception as error:
+        if type(error).__module__.startswith("distributed"):
+            raise WorkerError(f"the cluster failed: {' '.join(str(error).split())}: run it again") from None
+        raise
+
+
+@contextlib.contextmanager
+def processes(jobs: int) -> Iterator[Executor]:
+    """Processes of this machine, started as they are needed, ended when the context is left.
+
+    Parameters
+    ----------
+    jobs
+        How many.
+    """
+    # Started afresh: Polars must not be forked.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    try:
+        yield pool
+    except BaseException:
+        started = list((getattr(pool, "_processes", None) or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in started:
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def _start_worker() -> None:
+    """Leave the interrupt key to the parent, and end when it has gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+
+@contextlib.contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """Workers of a Dask cluster, which the user has started.
+
+    Parameters
+    ----------
+    address
+        Of its scheduler, such as ``tcp://10.0.0.1:8786``.
+
+    Raises
+    ------
+    UsageError
+        If Dask is not installed, or the address makes no sense.
+    WorkerError
+        If the scheduler cannot be reached.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise UsageError("--scheduler needs Dask: pip install 'tracetool[dask]'") from None
+    try:
+        client: Any = Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        detail = " ".join(str(error).split())
+        raise WorkerError(f"{address}: no Dask scheduler can be reached there: {detail}") from None
+    with client:
+        yield client.get_executor(pure=False)
