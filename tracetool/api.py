@@ -18,6 +18,7 @@ from tracetool.tables import columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Executor
 
     import altair as alt
     import polars as pl
@@ -45,6 +46,7 @@ def open(path: str | Path) -> Dataset:  # noqa: A001 - reads well as tracetool.o
 def prepared(
     inputs: Inputs,
     *,
+    executor: Executor | None = None,
     progress: Progress | None = None,
     inferring: Progress | None = None,
     told: Callable[[Ingested], None] | None = None,
@@ -58,6 +60,8 @@ def prepared(
     ----------
     inputs
         A dataset or its folder, or captures and logs (see `tracetool.ingest`).
+    executor
+        Reads and reconstructs; a temporary dataset is in the system's folder for them, which workers must share.
     progress
         Told how far the reading is, in bytes of each input.
     inferring
@@ -66,22 +70,22 @@ def prepared(
         Called with what became of each input; without it an input that fails raises its error.
     """
     if isinstance(inputs, Dataset):
-        yield reconstruct(inputs, progress=inferring)
+        yield reconstruct(inputs, executor=executor, progress=inferring)
         return
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     folders = [path for path in paths if Dataset.is_dataset(path)]
     if folders and len(paths) > 1:
         raise UsageError(f"{folders[0]}: is a dataset: give one dataset alone, or captures and logs")
     if folders:
-        yield reconstruct(Dataset.open(folders[0]), progress=inferring)
+        yield reconstruct(Dataset.open(folders[0]), executor=executor, progress=inferring)
         return
     with tempfile.TemporaryDirectory(prefix="tracetool-") as folder:
-        for result in ingest_each(paths, Path(folder) / "dataset", progress=progress):
+        for result in ingest_each(paths, Path(folder) / "dataset", executor=executor, progress=progress):
             if told is not None:
                 told(result)
             elif result.error is not None:
                 raise result.error
-        yield reconstruct(Dataset.open(Path(folder) / "dataset"), progress=inferring)
+        yield reconstruct(Dataset.open(Path(folder) / "dataset"), executor=executor, progress=inferring)
 
 
 def flows(inputs: Inputs) -> pl.DataFrame:
@@ -106,11 +110,13 @@ def slow_starts(inputs: Inputs) -> pl.DataFrame:
         return dataset.read("slow_starts")
 
 
-def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
+def fairness(inputs: Inputs, *, executor: Executor | None = None, **options: Any) -> pl.DataFrame:
     """Return rates and shares of the flows that carry data; options are those of `SharingOptions`.
 
     Parameters
     ----------
+    executor
+        Reads and reconstructs what is not yet; None: this process.
     options
         Fields of `tracetool.experiments.sharing.SharingOptions`: interval, scales, layer, grouping, ...
 
@@ -122,7 +128,7 @@ def fairness(inputs: Inputs, **options: Any) -> pl.DataFrame:
     from tracetool.experiments.datasets import dataset_sharing
     from tracetool.experiments.sharing import SharingOptions
 
-    with prepared(inputs) as dataset:
+    with prepared(inputs, executor=executor) as dataset:
         return dataset_sharing(dataset, SharingOptions(**options)).flows
 
 
@@ -251,13 +257,15 @@ def plot_cwnd(inputs: Inputs, flow: Flows = None, **options: Any) -> alt.Chart:
         return to_chart(figure(dataset, "cwnd", flow, **options))
 
 
-def report(inputs: Inputs, out: str | Path, **options: Any) -> Path:
+def report(inputs: Inputs, out: str | Path, *, executor: Executor | None = None, **options: Any) -> Path:
     """Write a self-contained page about captures, logs, a dataset, or an experiment's folder of runs.
 
     Parameters
     ----------
     out
         The file.
+    executor
+        Reads, reconstructs and measures what is not yet; None: this process.
     options
         Those of `tracetool.report.page.write`; an experiment takes none.
 
@@ -270,19 +278,19 @@ def report(inputs: Inputs, out: str | Path, **options: Any) -> Path:
     from tracetool.report.page import write
 
     if isinstance(inputs, (str, Path)) and is_experiment(inputs):
-        return _experiment_report(inputs, Path(out))
-    with prepared(inputs) as dataset:
+        return _experiment_report(inputs, Path(out), executor)
+    with prepared(inputs, executor=executor) as dataset:
         return write(dataset, out, **options)
 
 
-def _experiment_report(folder: str | Path, out: Path) -> Path:
+def _experiment_report(folder: str | Path, out: Path, executor: Executor | None) -> Path:
     from tracetool.experiments.campaign import measure_experiment
     from tracetool.experiments.cells import parts
     from tracetool.report.export import write_atomic
     from tracetool.report.tables import renderer
     from tracetool.report.tables.experiment import experiment_page
 
-    campaign = measure_experiment(folder)
+    campaign = measure_experiment(folder, executor=executor)
     found, warnings = parts(campaign)
     write_atomic(out, renderer("html")(experiment_page(campaign, found, warnings)).encode())
     return out

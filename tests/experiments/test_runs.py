@@ -24,7 +24,7 @@ def values(campaign, number=0):
 
 
 def measured(path, **options):
-    return measure_experiment(path, jobs=1, **options)
+    return measure_experiment(path, **options)
 
 
 class TestLayout:

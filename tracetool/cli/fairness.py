@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracetool.cli.options import Csv, Json, Quiet
+from tracetool.cli.workers import Jobs, Scheduler, workers
 from tracetool.errors import UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +70,6 @@ Out = Annotated[
 ]
 Average = Annotated[bool, typer.Option("--average-anyway", help="Average repetitions of different length or setting.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Measure every run again.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Processes (default: the cores).")]
 
 
 def command(
@@ -97,6 +97,7 @@ def command(
     average_anyway: Average = False,
     no_cache: NoCache = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
     as_csv: Csv = False,
     quiet: Quiet = False,
@@ -132,9 +133,9 @@ def command(
         setting = _setting(rate, rate_layer, background=background)
         named = tuple(levels.split(",")) if levels else ()
         folder = None if no_cache else _cache_folder()
-        _experiment(inputs[0], options, named, setting, chosen, out, folder, jobs, average_anyway, quiet)
+        _experiment(inputs[0], options, named, setting, chosen, out, folder, jobs, scheduler, average_anyway, quiet)
     else:
-        _captures(inputs, options, chosen, out, quiet)
+        _captures(inputs, options, chosen, out, jobs, scheduler, quiet)
 
 
 def _options(**values: object) -> SharingOptions:
@@ -187,13 +188,24 @@ def _cache_folder() -> Path:
     return Path(base) / "tracetool" / "runs"
 
 
-def _captures(inputs: list[str], options: SharingOptions, form: str, out: str | None, quiet: bool) -> None:
-    from tracetool.cli.prepare import dataset_of
+def _captures(
+    inputs: list[str],
+    options: SharingOptions,
+    form: str,
+    out: str | None,
+    jobs: int | None,
+    scheduler: str | None,
+    quiet: bool,
+) -> None:
+    from tracetool.cli.prepare import dataset_of, effort
     from tracetool.experiments.datasets import dataset_sharing
     from tracetool.report.tables import data, renderer
     from tracetool.report.tables.sharing import sharing_page
 
-    with dataset_of(inputs, quiet=quiet, told_each=True) as dataset:
+    with (
+        workers(jobs, scheduler, *effort(inputs)) as executor,
+        dataset_of(inputs, quiet=quiet, told_each=True, executor=executor) as dataset,
+    ):
         found = dataset_sharing(dataset, options)
         if form == "json":
             text = data.sharing_json(found, options)
@@ -213,6 +225,7 @@ def _experiment(
     out: str | None,
     cache_folder: Path | None,
     jobs: int | None,
+    scheduler: str | None,
     average_anyway: bool,
     quiet: bool,
 ) -> None:
@@ -225,14 +238,14 @@ def _experiment(
 
     if form not in {"csv", "json"}:
         renderer(form)  # a wrong name fails before the work
-    with progress(quiet=quiet) as steps:
+    with workers(jobs, scheduler) as executor, progress(quiet=quiet) as steps:
         campaign = measure_experiment(
             path,
             options=options,
             levels=levels,
             setting=setting,
             cache_folder=cache_folder,
-            jobs=jobs,
+            executor=executor,
             progress=steps.of("runs"),
         )
     found, warnings = parts(campaign, average_anyway=average_anyway)

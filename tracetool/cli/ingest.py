@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from tracetool.cli.options import Hz, Inputs, Quiet
+from tracetool.cli.workers import Jobs, Scheduler, workers
 
-OUT_HELP = "Folder of the dataset; made if absent, added to if there."
+OUT_HELP = "Folder of the dataset, or object-store URL; made if absent, added to if there."
 COLUMNS_HELP = "For plain tables: which of their columns is what, as time=t,cwnd_segments=w,...: names of `samples`."
 
 
@@ -19,6 +20,8 @@ def command(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DATASET", help=OUT_HELP)],
     hz: Hz = None,
     columns: Annotated[str | None, typer.Option("--columns", metavar="NAME=COLUMN,...", help=COLUMNS_HELP)] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Read captures (pcap, pcapng) and kernel logs (tcp_probe, ss, ...) into a dataset of Parquet tables.
@@ -26,7 +29,9 @@ def command(
     Formats are recognised by content; gzip, zstd, xz, lz4 and bzip2 are looked through. Inputs whose content is there
     already are skipped. What is damaged is read as far as possible, and told.
     """
+    from tracetool import sources
     from tracetool.cli import output
+    from tracetool.cli.prepare import reading_effort
     from tracetool.cli.progress import progress
     from tracetool.dataset import Dataset
     from tracetool.ingest import ingest_each
@@ -34,8 +39,10 @@ def command(
 
     options = ParseOptions(hz=hz, columns=_pairs(columns))
     results = []
-    with progress(quiet=quiet) as steps:
-        for result in ingest_each(inputs, out, options=options, progress=steps.of("B", lines=False)):
+    found = sources.expand(inputs)
+    with workers(jobs, scheduler, *reading_effort(found)) as executor, progress(quiet=quiet) as steps:
+        update = steps.of("B", lines=False)
+        for result in ingest_each(found, out, options=options, executor=executor, progress=update):
             results.append(result)
             if result.error is not None or not quiet:
                 output.told(result)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tracetool.cli.options import Flow, Inputs, Quiet
+from tracetool.cli.workers import Jobs, Scheduler, workers
 
 STATIC_HELP = "Pictures instead of charts: the page needs no JavaScript, and prints and mails well."
 FLOWS_HELP = "How many flows are shown with charts, those with the most payload first."
@@ -21,6 +22,8 @@ def command(
     flows: Annotated[int | None, typer.Option("--flows", min=0, max=10_000, metavar="N", help=FLOWS_HELP)] = None,
     title: Annotated[str, typer.Option("--title", help="Heading of the page.")] = "",
     static: Annotated[bool, typer.Option("--static", help=STATIC_HELP)] = False,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained page about captures, logs, a dataset, or an experiment's folder of runs.
@@ -29,17 +32,21 @@ def command(
     works offline.
     """
     from tracetool import api
-    from tracetool.cli.prepare import dataset_of
+    from tracetool.cli.prepare import dataset_of, effort
     from tracetool.cli.progress import progress
     from tracetool.experiments.layout import is_experiment
 
     command_line = shlex.join(["tracetool", *sys.argv[1:]])
     if len(inputs) == 1 and is_experiment(inputs[0]):
-        api.report(inputs[0], out)
+        with workers(jobs, scheduler) as executor:
+            api.report(inputs[0], out, executor=executor)
         return
-    with dataset_of(inputs, quiet=quiet, told_each=True) as dataset:
+    with (
+        workers(jobs, scheduler, *effort(inputs)) as executor,
+        dataset_of(inputs, quiet=quiet, told_each=True, executor=executor) as dataset,
+    ):
         chosen = None if flow is None else [api.connection(dataset, flow)]
-        options = {} if flows is None else {"flows": flows}
+        options: dict[str, Any] = {} if flows is None else {"flows": flows}
         with progress(quiet=quiet) as steps:
             update = steps.of("charts")
             api.report(

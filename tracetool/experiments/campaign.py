@@ -1,24 +1,24 @@
-"""All runs of an experiment: measured side by side in processes of their own, and kept for the next call."""
+"""All runs of an experiment: measured side by side, and kept for the next call."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracetool._version import __version__
+from tracetool.executors import Serial, spread
 from tracetool.experiments.layout import Layout, Run, layout
 from tracetool.experiments.run import RunResult, Value, measure_run
 from tracetool.experiments.sharing import SharingOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Executor
 
     from tracetool.experiments.setting import Setting
     from tracetool.ingest import Progress
@@ -42,7 +42,7 @@ def measure_experiment(
     levels: Sequence[str] = (),
     setting: Setting | None = None,
     cache_folder: str | Path | None = None,
-    jobs: int | None = None,
+    executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Campaign:
     """Measure every run of an experiment.
@@ -57,8 +57,8 @@ def measure_experiment(
         As in `tracetool.experiments.layout.layout`.
     cache_folder
         Folder for the results of runs; a run whose files, options and tool are unchanged is not measured again.
-    jobs
-        Processes (default: the cores).
+    executor
+        Measures the runs; workers must find their files under the same names. None: this process.
     progress
         Told how many runs are done.
 
@@ -79,33 +79,36 @@ def measure_experiment(
     done = len(results) - len(todo)
     if progress is not None:
         progress(str(path), done, len(results))
-    for number, result in _measured([found.runs[number] for number in todo], chosen, jobs):
-        place = kept[todo[number]]
-        results[todo[number]] = result
-        if place is not None and result.error is None:
-            _store(place, result)
-        done += 1
+    units = (_Unit(number, _anchored(found.runs[number]), chosen) for number in todo)
+    for group in spread(executor or Serial(), _measure, units):
+        for unit, result in group:
+            place = kept[unit.number]
+            results[unit.number] = result
+            if place is not None and result.error is None:
+                _store(place, result)
+        done += len(group)
         if progress is not None:
             progress(str(path), done, len(results))
     return Campaign(found, chosen, tuple(result for result in results if result is not None))
 
 
-def _measured(runs: Sequence[Run], options: SharingOptions, jobs: int | None) -> Any:
-    """Yield position and result of each run as it is done; in this process if there is only one."""
-    workers = min(jobs or os.cpu_count() or 1, len(runs))
-    if workers <= 1:
-        yield from ((number, measure_run(run, options)) for number, run in enumerate(runs))
-        return
-    # polars must not be forked.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = {pool.submit(measure_run, run, options): number for number, run in enumerate(runs)}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A run to be measured, and which one of the layout it is."""
+
+    number: int
+    run: Run
+    options: SharingOptions
+
+
+def _measure(unit: _Unit) -> RunResult:
+    return measure_run(unit.run, unit.options)
+
+
+def _anchored(run: Run) -> Run:
+    """The same run, whose files are found from any current folder."""
+    captures = tuple((where, str(Path(path).absolute())) for where, path in run.captures)
+    return replace(run, captures=captures, counters=tuple(str(Path(path).absolute()) for path in run.counters))
 
 
 def _kept(folder: str | Path | None, run: Run, options: SharingOptions) -> Path | None:

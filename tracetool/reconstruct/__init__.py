@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from tracetool.dataset import Dataset
@@ -14,7 +15,12 @@ __all__ = ["reconstruct"]
 
 
 def reconstruct(
-    dataset: Dataset | str | Path, *, flow: int | None = None, force: bool = False, progress: Progress | None = None
+    dataset: Dataset | str | Path,
+    *,
+    flow: int | None = None,
+    force: bool = False,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
 ) -> Dataset:
     """Infer what the senders of every flow in a dataset were doing; inputs that this version has done are skipped.
 
@@ -26,6 +32,8 @@ def reconstruct(
         Only this flow of each input.
     force
         Do again what is done already.
+    executor
+        Works on the inputs; workers must find the dataset under the same name. None: threads of this process.
     progress
         Told how far it is.
 
@@ -45,6 +53,6 @@ def reconstruct(
     --------
     >>> reconstruct("runs/today").read("slow_starts")  # doctest: +SKIP
     """
-    from tracetool.reconstruct import driver
+    from tracetool.reconstruct import inputs
 
-    return driver.reconstruct(dataset, flow=flow, force=force, progress=progress)
+    return inputs.reconstruct(dataset, flow=flow, force=force, executor=executor, progress=progress)

@@ -1,4 +1,4 @@
-"""Reads the packets of each input flow by flow, runs what is to be known of them, and writes the inferred tables.
+"""Reads the packets of an input flow by flow, runs what is to be known of them, and writes the inferred tables.
 
 Batches of whole flows are worked on in threads (the kernels need no GIL) and written in the order in which they were
 read, so that a repeated run gives the same files.
@@ -17,8 +17,6 @@ import polars as pl
 import pyarrow as pa
 
 from tracetool import tables
-from tracetool._version import __version__
-from tracetool.dataset import Dataset
 from tracetool.reconstruct.batch import batch_of
 from tracetool.reconstruct.directions import infer_directions
 from tracetool.reconstruct.events import events
@@ -33,14 +31,12 @@ from tracetool.reconstruct.whole_flows import whole_flows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     import numpy.typing as npt
 
-    from tracetool.dataset import InputWriter
+    from tracetool.dataset import Dataset, InputWriter
     from tracetool.ingest import Progress
 
-STAGE = "reconstruct"
 INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
 
 
@@ -55,26 +51,31 @@ class Results:
     places: list[str]
 
 
-def reconstruct(
-    dataset: Dataset | str | Path, *, flow: int | None = None, force: bool = False, progress: Progress | None = None
-) -> Dataset:
-    """See `tracetool.reconstruct.reconstruct`."""
-    opened = dataset if isinstance(dataset, Dataset) else Dataset.open(dataset)
-    for name, entry in opened.manifest()["inputs"].items():
-        done = entry["stages"].get(STAGE, {})
-        same = done.get("version") == __version__ and entry.get("only_flow") in {None, flow}
-        if force or not same:
-            with opened.writer(name, STAGE) as writer:
-                if entry["stages"]["ingest"]["files"].get("packets"):
-                    _from_packets(opened, name, flow, writer, progress)
-                else:
-                    _from_log(opened, name, writer)
-                writer.commit(**({"only_flow": flow} if flow is not None or "only_flow" in entry else {}))
-    return opened
+def infer(
+    dataset: Dataset,
+    name: str,
+    flow: int | None,
+    writer: InputWriter,
+    threads: int,
+    progress: Progress | None,
+) -> None:
+    """Infer all there is to be known of one input, and write it.
+
+    Parameters
+    ----------
+    flow
+        Only this flow; None: all.
+    threads
+        How many batches of flows are worked on at a time.
+    """
+    if dataset.entries[name]["stages"]["ingest"]["files"].get("packets"):
+        _from_packets(dataset, name, flow, writer, threads, progress)
+    else:
+        _from_log(dataset, name, writer)
 
 
 def _from_packets(
-    dataset: Dataset, name: str, only: int | None, writer: InputWriter, progress: Progress | None
+    dataset: Dataset, name: str, only: int | None, writer: InputWriter, threads: int, progress: Progress | None
 ) -> None:
     flows = dataset.read("flows", [name]).sort("flow")
     if flows.height:
@@ -84,7 +85,7 @@ def _from_packets(
             counts[np.arange(len(counts)) != only] = 0
         done, total = 0, int(counts.sum())
         odd: list[pl.DataFrame] = []
-        for result in _results(dataset, name, flows, counts):
+        for result in _results(dataset, name, flows, counts, threads):
             for table, rows in result.tables.items():
                 writer.write(table, _named(table, rows, name))
             places[result.flows] = result.places
@@ -101,13 +102,15 @@ def _from_packets(
     writer.write("flows", flows.to_arrow())
 
 
-def _results(dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64]) -> Iterator[Results]:
-    workers = os.cpu_count() or 1
-    with ThreadPoolExecutor(workers) as pool:
+def _results(
+    dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64], threads: int
+) -> Iterator[Results]:
+    parts = os.cpu_count() or 1  # whatever the number of threads: the same machine gives the same batches
+    with ThreadPoolExecutor(threads) as pool:
         under_way: deque[Any] = deque()
-        for path in dataset.opened("packets", [name]):
-            for numbers, packets in whole_flows(path, counts, parts=workers):
-                if len(under_way) >= workers:
+        for file in dataset.opened("packets", [name]):
+            for numbers, packets in whole_flows(file, counts, parts=parts):
+                if len(under_way) >= threads:
                     yield under_way.popleft().result()
                 under_way.append(pool.submit(_work, packets, flows[numbers.start : numbers.stop]))
                 del packets
@@ -148,7 +151,7 @@ def _named(table: str, rows: pa.Table, name: str) -> pa.Table:
 
 def _from_log(dataset: Dataset, name: str, writer: InputWriter) -> None:
     """Slow starts and recoveries from the kernel's own samples; what a log cannot show has no rows."""
-    present = dataset.manifest()["inputs"][name]["stages"]["ingest"]["files"]
+    present = dataset.entries[name]["stages"]["ingest"]["files"]
     for table in INFERRED:
         if table not in present:
             writer.write(table, tables.empty(table))

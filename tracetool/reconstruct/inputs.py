@@ -1,0 +1,124 @@
+"""The inputs of a dataset, each a unit of work for whoever does it; the manifest is written by who started it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tracetool._version import __version__
+from tracetool.dataset import Dataset
+from tracetool.executors import Serial, spread
+from tracetool.writer import InputWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import Executor
+    from pathlib import Path
+
+    from tracetool.ingest import Progress
+    from tracetool.writer import Held, Written
+
+STAGE = "reconstruct"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One input of a dataset.
+
+    Attributes
+    ----------
+    dataset, name
+        Which; whoever made this task holds the name.
+    flow
+        Only this flow; None: all.
+    share
+        How many such tasks share a machine, at most: each uses its part of the cores.
+    """
+
+    dataset: Dataset
+    name: str
+    flow: int | None
+    share: int
+
+
+def pending(dataset: Dataset, *, flow: int | None = None, force: bool = False) -> dict[str, int]:
+    """Return the inputs that are to be reconstructed, and how many packets each has.
+
+    Examples
+    --------
+    >>> pending(Dataset.open("runs/today"))  # doctest: +SKIP
+    {'sender': 120734}
+    """
+    return {
+        name: entry["stages"]["ingest"]["rows"].get("packets", 0)
+        for name, entry in dataset.manifest()["inputs"].items()
+        if force or not _done(entry, flow)
+    }
+
+
+def _done(entry: dict[str, Any], flow: int | None) -> bool:
+    done = entry["stages"].get(STAGE, {})
+    return done.get("version") == __version__ and entry.get("only_flow") in {None, flow}
+
+
+def reconstruct(
+    dataset: Dataset | str | Path,
+    *,
+    flow: int | None = None,
+    force: bool = False,
+    executor: Executor | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """See `tracetool.reconstruct.reconstruct`."""
+    opened = dataset if isinstance(dataset, Dataset) else Dataset.open(dataset)
+    todo = pending(opened, flow=flow, force=force)
+    if not todo:
+        return opened
+    if executor is None:
+        _all(opened, todo, flow, 1, Serial(), partial(work, progress=progress), None)
+    else:
+        _all(opened.anchored(), todo, flow, len(todo), executor, work, progress)
+    return opened
+
+
+def _all(
+    dataset: Dataset,
+    todo: dict[str, int],
+    flow: int | None,
+    share: int,
+    executor: Executor,
+    each: Any,
+    progress: Progress | None,
+) -> None:
+    held: dict[str, Held] = {}
+    done = 0
+
+    def tasks() -> Iterator[Task]:
+        for name in todo:
+            held[name] = dataset.hold_input(name)
+            yield Task(dataset, name, flow, share)
+
+    try:
+        for group in spread(executor, each, tasks()):
+            dataset.commit([written for _, written in group])
+            for task, _ in group:
+                held.pop(task.name).close()
+                done += todo[task.name]
+            if progress is not None:
+                progress(f"{len(todo):,} inputs", done, sum(todo.values()))
+    finally:
+        for each_held in held.values():
+            each_held.close()
+
+
+def work(task: Task, progress: Progress | None = None) -> Written:
+    """Infer what is to be known of an input; whoever made the task commits it."""
+    from tracetool.reconstruct.driver import infer
+
+    facts = {} if task.flow is None and "only_flow" not in task.dataset.entries[task.name] else {"only_flow": task.flow}
+    threads = max(1, (os.cpu_count() or 1) // task.share)
+    with InputWriter(task.dataset.store, task.name, STAGE) as writer:
+        infer(task.dataset, task.name, task.flow, writer, threads, progress)
+        return writer.finish(**facts)
