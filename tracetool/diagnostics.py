@@ -48,9 +48,12 @@ class DiagnosticLog:
         Short name of the input.
     damaged
         Whether any row has severity `error`: part of the input could not be read.
+    part
+        File that is being read, where an input has several: named in what is noted meanwhile.
     """
 
     input: str
+    part: str = ""
     rows: list[dict[str, Any]] = field(default_factory=list)
     damaged: bool = False
     _counts: dict[str, int] = field(default_factory=dict)
@@ -90,6 +93,8 @@ class DiagnosticLog:
             last["count"] += count
             last["message"] = f"{last['count']} more of this kind (the first of them at the place given)"
             return
+        if self.part:
+            message = f"{self.part}: {message}"
         row = {
             "input": self.input,
             "time": time,

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tracetool import sources
 from tracetool.dataset import Dataset
+from tracetool.errors import InputError, UsageError
 from tracetool.executors import Serial, spread
+from tracetool.joining import ordered
 from tracetool.parsers.options import ParseOptions
 from tracetool.reading import Ingested, Progress, Task, read
 
@@ -32,6 +34,7 @@ def ingest(
     out: str | Path,
     *,
     options: ParseOptions = DEFAULTS,
+    join: bool = False,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Dataset:
@@ -47,6 +50,9 @@ def ingest(
         Folder of the dataset, or a URL in an object store; made if absent.
     options
         What the inputs do not say themselves.
+    join
+        The inputs are parts of one capture (see `tracetool.joining`) and become one input of the dataset, named after
+        the part that begins first.
     executor
         Reads the inputs; workers must find inputs and dataset under the same names. None: this process, one by one.
         The dataset is the same.
@@ -72,7 +78,7 @@ def ingest(
     ...     sorted(ingest("sample_traces/reno-sawtooth.pcap.gz", folder).inputs)
     ['reno-sawtooth']
     """
-    done = list(ingest_each(inputs, out, options=options, executor=executor, progress=progress))
+    done = list(ingest_each(inputs, out, options=options, join=join, executor=executor, progress=progress))
     for result in done:
         if result.error is not None:
             raise result.error
@@ -84,20 +90,30 @@ def ingest_each(
     out: str | Path,
     *,
     options: ParseOptions = DEFAULTS,
+    join: bool = False,
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Ingested]:
     """Read inputs and tell what became of each, as soon as it is in the dataset; see `ingest`."""
     found = sources.expand(inputs)
+    if join and len(found) > 1 and any(source.name == "-" for source in found):
+        raise UsageError("standard input cannot be joined with others: name files")
     admission = _Admission(Dataset.create(out), options)
     if executor is None:
-        yield from admission.results(Serial(), found, progress)
+        executor = Serial()
     else:
-        anchored = [source.anchored() for source in found]
+        found = [source.anchored() for source in found]
         admission.dataset = admission.dataset.anchored()
-        # Nobody but this process has its standard input.
-        yield from admission.results(Serial(), [source for source in anchored if source.name == "-"], progress)
-        yield from admission.results(executor, [source for source in anchored if source.name != "-"], progress)
+    whole: list[tuple[Source, ...]] = [(source,) for source in found]
+    if join and len(found) > 1:
+        try:
+            whole = [ordered(found)]
+        except InputError as error:
+            yield Ingested(found[0].label, None, "failed", error=error)
+            return
+    # Nobody but this process has its standard input.
+    yield from admission.results(Serial(), [parts for parts in whole if parts[0].name == "-"], progress)
+    yield from admission.results(executor, [parts for parts in whole if parts[0].name != "-"], progress)
 
 
 @dataclass
@@ -117,10 +133,12 @@ class _Admission:
     _read: dict[str, tuple[Ingested, Written | None]] = field(default_factory=dict)  # and not settled yet
     _index: tuple[Any, dict[int, dict[str, str]]] = (None, {})
 
-    def results(self, executor: Executor, found: list[Source], progress: Progress | None) -> Iterator[Ingested]:
+    def results(
+        self, executor: Executor, found: list[tuple[Source, ...]], progress: Progress | None
+    ) -> Iterator[Ingested]:
         """Read sources, and tell what became of each."""
         work = partial(read, progress=progress) if isinstance(executor, Serial) else read
-        sizes = [] if progress is None or work is not read else [source.size_bytes or 0 for source in found]
+        sizes = [] if progress is None or work is not read else [_size(parts) or 0 for parts in found]
         done = 0
         try:
             for group in spread(executor, work, map(self._task, found)):
@@ -134,15 +152,15 @@ class _Admission:
                 held.close()
             self._held.clear()
 
-    def _task(self, source: Source) -> Task:
-        held = self.dataset.hold(_names(source), self._order)
-        size = source.size_bytes
+    def _task(self, parts: tuple[Source, ...]) -> Task:
+        held = self.dataset.hold(_names(parts[0]), self._order)
+        size = _size(parts)
         self._held[held.name] = held
         self._order[held.name] = len(self._order)
         self._sizes[held.name] = size
         if size is not None:
             self._same_size.setdefault(size, deque()).append(held.name)
-        return Task(source, self.dataset, held.name, self.options, self._known(size))
+        return Task(parts, self.dataset, held.name, self.options, self._known(size))
 
     def _known(self, size: int | None) -> dict[str, str]:
         """Inputs of the dataset that have a size, by content hash."""
@@ -197,6 +215,11 @@ class _Admission:
         if written:
             self.dataset.update(change)
         return twins
+
+
+def _size(parts: tuple[Source, ...]) -> int | None:
+    sizes = [source.size_bytes for source in parts]
+    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def _names(source: Source) -> Iterator[str]:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tracetool import parsers, tables
 from tracetool.diagnostics import DiagnosticLog, note_flows
 from tracetool.errors import InputError, TracetoolError
+from tracetool.joining import Joined, content_hash
 from tracetool.writer import InputWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
 
     from tracetool.dataset import Dataset
+    from tracetool.parsers import Pieces
     from tracetool.parsers.options import ParseOptions
-    from tracetool.sources import Source, Stream
+    from tracetool.sources import Source
     from tracetool.writer import Written
+
+    Told = Callable[[int, int | None], None]
 
 _log = logging.getLogger(__name__)
 
@@ -69,8 +76,8 @@ class Task:
 
     Attributes
     ----------
-    source
-        The input.
+    sources
+        The input's file; several: the parts of one capture, in order.
     dataset
         Where its tables go.
     name
@@ -81,11 +88,17 @@ class Task:
         Inputs of the dataset that have the same size: their names, by content hash.
     """
 
-    source: Source
+    sources: tuple[Source, ...]
     dataset: Dataset
     name: str
     options: ParseOptions
     known: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Name of what is read, to be shown and kept."""
+        more = len(self.sources) - 1
+        return f"{self.sources[0].label} and {more} more" if more else self.sources[0].label
 
 
 def read(task: Task, progress: Progress | None = None) -> tuple[Ingested, Written | None]:
@@ -101,44 +114,79 @@ def read(task: Task, progress: Progress | None = None) -> tuple[Ingested, Writte
     DatasetWriteError
         If the dataset cannot be written.
     """
-    source = task.source
     try:
-        if task.known and source.name != "-":
-            with source.open() as stream:
-                name = task.known.get(stream.digest()[0])
-            if name is not None:
-                return Ingested(source.label, name, "present"), None
-        with source.open() as stream, InputWriter(task.dataset.store, task.name, "ingest") as writer:
-            return _read(task, stream, writer, progress)
+        if task.known and task.sources[0].name != "-" and (name := task.known.get(_digest(task.sources))):
+            return Ingested(task.label, name, "present"), None
+        with InputWriter(task.dataset.store, task.name, "ingest") as writer:
+            return _read(task, writer, progress)
     except InputError as error:
-        return Ingested(source.label, None, "failed", error=error), None
+        return Ingested(task.label, None, "failed", error=error), None
 
 
-def _read(task: Task, stream: Stream, writer: InputWriter, progress: Progress | None) -> tuple[Ingested, Written]:
-    source = task.source
-    parser = parsers.detect(stream.head(), source.label, table=bool(task.options.columns))
+def _digest(sources: tuple[Source, ...]) -> str:
+    """What tells one content from others of its size."""
+    hashes = []
+    for source in sources:
+        with source.open() as stream:
+            hashes.append(stream.digest()[0])
+    return hashes[0] if len(hashes) == 1 else content_hash(hashes)
+
+
+def _read(task: Task, writer: InputWriter, progress: Progress | None) -> tuple[Ingested, Written]:
     log = DiagnosticLog(writer.name)
+    told = None if progress is None else partial(progress, task.label)
+    take = _take_one if len(task.sources) == 1 else _take_joined
+    facts = take(task, writer, log, told)
+    writer.write("diagnostics", log.table())
+    written = writer.finish(source=task.label, **facts, damaged=log.damaged)
+    _log.info("%s: %s, %s", task.label, facts["format"], writer.rows)
+    return (
+        Ingested(task.label, writer.name, "added", facts["format"], written.rows, tuple(log.rows), damaged=log.damaged),
+        written,
+    )
+
+
+def _take_one(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told | None) -> dict[str, Any]:
+    """Read a file into tables; return what the manifest says of it."""
+    (source,) = task.sources
+    total = source.size_bytes
+    with source.open() as stream:
+        parser = parsers.detect(stream.head(), source.label, table=bool(task.options.columns))
+        summary = _write(
+            parser.parse(stream, log, task.options), writer, log, lambda: told and told(stream.stored_bytes, total)
+        )
+        if stream.damage is not None:
+            log.add("damaged_compression", stream.damage, severity="error", offset_bytes=stream.position)
+        sha256, size = stream.digest()
+    _summarise(summary, writer, log)
+    return {"format": parser.NAME, "size_bytes": size, "sha256": sha256}
+
+
+def _take_joined(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told | None) -> dict[str, Any]:
+    """Read the parts of a capture into tables; return what the manifest says of them."""
+    joined = Joined(task.sources, log)
+    total = sum(source.size_bytes or 0 for source in task.sources)
+    summary = _write(joined.pieces(), writer, log, lambda: told and told(joined.stored_bytes, total))
+    _summarise(summary, writer, log)
+    sha256, size = joined.digest
+    return {"format": joined.format, "size_bytes": size, "sha256": sha256, "parts": joined.parts}
+
+
+def _write(pieces: Pieces, writer: InputWriter, log: DiagnosticLog, tell: Callable[[], object]) -> pa.Table:
+    """Write what a parser yields; return its row of `inputs`, which is not complete yet."""
     summary = tables.empty("inputs")
-    for table, rows in parser.parse(stream, log, task.options):
+    for table, rows in pieces:
         if table == "inputs":
             summary = rows
         else:
             writer.write(table, rows)
         if table == "flows" and writer.rows.get("packets"):
             note_flows(rows, log)
-        if progress is not None:
-            progress(source.label, stream.stored_bytes, source.size_bytes)
-    if stream.damage is not None:
-        log.add("damaged_compression", stream.damage, severity="error", offset_bytes=stream.position)
+        tell()
+    return summary
+
+
+def _summarise(summary: pa.Table, writer: InputWriter, log: DiagnosticLog) -> None:
+    """Write the row of `inputs`, now that it is known whether all could be read."""
     damaged = summary.schema.get_field_index("damaged")
     writer.write("inputs", summary.set_column(damaged, "damaged", [[log.damaged] * summary.num_rows]))
-    sha256, size = stream.digest()
-    writer.write("diagnostics", log.table())
-    written = writer.finish(
-        source=source.label, format=parser.NAME, size_bytes=size, sha256=sha256, damaged=log.damaged
-    )
-    _log.info("%s: %s, %s", source.label, parser.NAME, writer.rows)
-    return (
-        Ingested(source.label, writer.name, "added", parser.NAME, written.rows, tuple(log.rows), damaged=log.damaged),
-        written,
-    )

@@ -128,7 +128,7 @@ def test_an_error_ends_the_work_and_what_waits_is_cancelled():
         return number
 
     done = []
-    with pytest.raises(FormatError, match="three"), ThreadPoolExecutor(1) as pool:
+    with pytest.raises(FormatError, match="three"), ThreadPoolExecutor(1) as pool:  # noqa: PT012 - it is a loop
         for group in executors.spread(pool, work, range(10_000)):
             done += group
     assert len(done) <= 3

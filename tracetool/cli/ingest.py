@@ -12,6 +12,7 @@ from tracetool.cli.options import Hz, Inputs, Quiet
 from tracetool.cli.workers import Jobs, Scheduler, workers
 
 OUT_HELP = "Folder of the dataset, or object-store URL; made if absent, added to if there."
+JOIN_HELP = "The inputs are parts of one capture (tcpdump -C or -G, ring buffers), in any order: they become one input."
 COLUMNS_HELP = "For plain tables: which of their columns is what, as time=t,cwnd_segments=w,...: names of `samples`."
 
 
@@ -20,6 +21,7 @@ def command(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DATASET", help=OUT_HELP)],
     hz: Hz = None,
     columns: Annotated[str | None, typer.Option("--columns", metavar="NAME=COLUMN,...", help=COLUMNS_HELP)] = None,
+    join: Annotated[bool, typer.Option("--join", help=JOIN_HELP)] = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     quiet: Quiet = False,
@@ -42,7 +44,7 @@ def command(
     found = sources.expand(inputs)
     with workers(jobs, scheduler, *reading_effort(found)) as executor, progress(quiet=quiet) as steps:
         update = steps.of("B", lines=False)
-        for result in ingest_each(found, out, options=options, executor=executor, progress=update):
+        for result in ingest_each(found, out, options=options, join=join, executor=executor, progress=update):
             results.append(result)
             if result.error is not None or not quiet:
                 output.told(result)

@@ -73,6 +73,12 @@ class Capture:
         """Frames so far."""
         return int(self._decoder.state["frames"])
 
+    @property
+    def last_time(self) -> int | None:
+        """Time of the last frame so far, in nanoseconds since the epoch."""
+        state = self._decoder.state
+        return int(state["last_time"]) if state["started"] else None
+
     def decode(self, buffer: NDArray[np.uint8], count: int) -> Iterator[tuple[str, pa.Table]]:
         """Decode the first ``count`` of `frames`."""
         if count and self.count < SAMPLE:
@@ -113,6 +119,8 @@ class Capture:
 
     def finish(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield what is left: the last packets, `flows` and `inputs`."""
+        if self.drops:
+            self.log.add("capture_drops", f"the capturing host dropped {self.drops} packets", count=1)
         yield from self._decoder.finish(self.log)
         self._report()
         state = self._decoder.state

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tracetool.diagnostics import DiagnosticLog
+    from tracetool.packets.capture import Capture
     from tracetool.parsers.options import ParseOptions
     from tracetool.sources import Stream
 
@@ -60,6 +61,15 @@ class Parser(Protocol):
     DESCRIPTION: str
     sniff: Callable[[bytes], bool]
     parse: Callable[[Stream, DiagnosticLog, ParseOptions], Pieces]
+
+
+class CaptureParser(Parser, Protocol):
+    """What the parser of a capture format offers, too: ``read(stream, capture)`` yields pieces of `packets` only.
+
+    So one `tracetool.packets.capture.Capture` can take the frames of several files.
+    """
+
+    read: Callable[[Stream, Capture], Pieces]
 
 
 def get(name: str) -> Parser:

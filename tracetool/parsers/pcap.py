@@ -84,10 +84,17 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces:  # noqa: ARG001 - every parser's signature
+    """Read a capture."""
+    capture = Capture(NAME, log)
+    yield from read(stream, capture)
+    yield from capture.finish()
+
+
+def read(stream: Stream, capture: Capture) -> Pieces:
     """Read all frames; where a length cannot be, go on at the next place that makes sense."""
+    log = capture.log
     header = read_header(stream.head())
     assert header is not None
-    capture = Capture(NAME, log)
     capture.declare(header.link, header.snaplen, header.tick_ns)
     limit = max(MAX_CAPTURED, min(header.snaplen, _LARGEST))
     reserve = max(limit, (pcap_frames.RUN + 1) * pcap_frames.PLAUSIBLE_BYTES) + 4096
@@ -117,7 +124,6 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces: 
                 frame=capture.count + 1,
                 offset_bytes=blocks.offset,
             )
-    yield from capture.finish()
 
 
 def _resynchronise(blocks: Blocks, header: Header, seconds: int, log: DiagnosticLog, frames: int) -> None:

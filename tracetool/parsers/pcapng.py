@@ -123,8 +123,15 @@ def sniff(head: bytes) -> bool:
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces:  # noqa: ARG001 - every parser's signature
-    """Read all blocks; where a length cannot be, go on at the next place that makes sense."""
+    """Read a capture."""
     capture = Capture(NAME, log)
+    yield from read(stream, capture)
+    yield from capture.finish()
+
+
+def read(stream: Stream, capture: Capture) -> Pieces:
+    """Read all blocks; where a length cannot be, go on at the next place that makes sense."""
+    log = capture.log
     section = Section()
     dropped: list[int] = []
     notes, lost = np.zeros(framing.NOTES, np.int64), np.zeros(1, np.int64)
@@ -154,7 +161,6 @@ def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Pieces: 
                 offset_bytes=blocks.offset,
             )
     _report(capture, [*dropped, *section.drops.values()], notes, int(lost[0]), log)
-    yield from capture.finish()
 
 
 def _special(blocks: Blocks, section: Section, capture: Capture, dropped: list[int]) -> tuple[int, Section]:
@@ -214,6 +220,4 @@ def _report(capture: Capture, dropped: list[int], notes: NDArray[np.int64], lost
             log.add(name, f"{count} {text}", severity=severity, count=count)
     if dropped or lost:
         # Statistics are totals, the counters of packets are differences: both may tell of the same packets.
-        capture.drops = min(max(sum(dropped), lost), (1 << 63) - 1)
-    if capture.drops:
-        log.add("capture_drops", f"the capturing host dropped {capture.drops} packets", count=1)
+        capture.drops = min((capture.drops or 0) + max(sum(dropped), lost), (1 << 63) - 1)
