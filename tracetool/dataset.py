@@ -220,10 +220,11 @@ class Dataset:
 
     def note_command(self, command: str) -> None:
         """Add a command to the list of those that made this dataset; a repeated one is not added again."""
+        shown = re.sub(r"(\w://)[^/@\s]+@", r"\1", command)  # passwords in URLs are nobody's business
 
         def change(content: dict[str, Any]) -> None:
-            if not content["commands"] or content["commands"][-1] != command:
-                content["commands"].append(command)
+            if not content["commands"] or content["commands"][-1] != shown:
+                content["commands"].append(shown)
 
         self.update(change)
 

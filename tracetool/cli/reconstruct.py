@@ -36,4 +36,4 @@ def command(
         import polars as pl
 
         flows = done.scan("flow_stats").select(pl.len()).collect().item()
-        output.note(f"{dataset}: {flows:,} flow directions reconstructed")
+        output.note(f"{opened}: {flows:,} flow directions reconstructed")
