@@ -76,25 +76,34 @@ def same(there: Dataset, here: Dataset) -> None:
         assert_frame_equal(there.read(table), here.read(table))
 
 
-def test_commands(cluster, alone, tmp_path):
-    """Relative names are the user's; workers have another current folder."""
+def commands(cluster: Cluster, folder: Path):
+    """Function that runs a command over a cluster."""
 
     def run(*words: str) -> str:
-        command = [sys.executable, "-m", "tracetool", *words, "--scheduler", cluster.address]
+        command = [sys.executable, "-m", "tracetool", *words, "--scheduler", cluster.address, "-q"]
         done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, check=False,
+            command, cwd=folder, capture_output=True, text=True, check=False,
             env=os.environ | {"PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return done.stdout
 
-    names = [os.path.relpath(path, tmp_path) for path in INPUTS]
-    run("ingest", *names, "--out", "d", "-q")
-    run("reconstruct", "d", "-q")
+    return run
+
+
+def test_ingest_and_reconstruct(cluster, alone, tmp_path):
+    """Relative names are the user's; workers have another current folder."""
+    run = commands(cluster, tmp_path)
+    run("ingest", *(os.path.relpath(path, tmp_path) for path in INPUTS), "--out", "d")
+    run("reconstruct", "d")
     same(Dataset.open(tmp_path / "d"), alone)
-    page = run("fairness", str(SAMPLES / "experiment.toml"), "--no-cache", "-q")
-    assert "Jain" in page
-    run("report", "d", "-o", "page.html", "--flows", "0", "-q")
+
+
+@pytest.mark.slow
+def test_fairness_and_report(cluster, tmp_path):
+    run = commands(cluster, tmp_path)
+    assert "Jain" in run("fairness", str(SAMPLES / "experiment.toml"), "--no-cache")
+    run("report", str(INPUTS[0]), "-o", "page.html", "--flows", "0")
     assert (tmp_path / "page.html").stat().st_size > 1000
 
 

@@ -142,7 +142,7 @@ def test_parts_of_a_capture_are_joined(bucket, tmp_path):
 
 
 def test_commands(bucket, here, tmp_path):
-    """ingest with two processes, reconstruct and flows, by URL."""
+    """ingest, reconstruct and flows, by URL."""
 
     def run(*words: str) -> str:
         command = [sys.executable, "-m", "tracetool", *words]
@@ -150,7 +150,7 @@ def test_commands(bucket, here, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    run("ingest", bucket("in/"), "--out", bucket("commands"), "-j", "2", "-q")
+    run("ingest", bucket("in/"), "--out", bucket("commands"), "-q")
     run("reconstruct", bucket("commands"), "-q")
     assert run("flows", bucket("commands"), "--csv") == run("flows", str(here.path), "--csv")
 
