@@ -42,7 +42,8 @@ def command(
     options = ParseOptions(hz=hz, columns=_pairs(columns))
     results = []
     found = sources.expand(inputs)
-    with workers(jobs, scheduler, *reading_effort(found)) as executor, progress(quiet=quiet) as steps:
+    units, seconds = reading_effort(found)
+    with workers(jobs, scheduler, 1 if join else units, seconds) as executor, progress(quiet=quiet) as steps:
         update = steps.of("B", lines=False)
         for result in ingest_each(found, out, options=options, join=join, executor=executor, progress=update):
             results.append(result)
