@@ -101,3 +101,16 @@ def test_the_report_draws_sorts_searches_and_opens(dataset, tmp_path):
         "drawn": 5 + 2 * 6,
         "shown": "1 of 2",
     }
+
+
+def test_a_click_opens_a_flow_and_all_charts_are_drawn_unseen_ones_too(dataset, tmp_path):
+    script = """
+    const drawn = element => element.querySelector("canvas") !== null;
+    const charts = [...document.querySelectorAll(".chart")], second = document.querySelectorAll("details.flow")[1];
+    const inside = [...second.querySelectorAll(".chart")], before = inside.filter(drawn).length;
+    second.querySelector("summary").click();
+    for (let turn = 0; turn < 100 && !charts.every(drawn); turn++) await wait(100);
+    return {before, open: second.open, inside: inside.length, missing: charts.filter(chart => !drawn(chart)).length};
+    """
+    answer = run(html_of(dataset), script, tmp_path)
+    assert answer == {"said": {"before": 0, "open": True, "inside": 6, "missing": 0}, "problems": []}
