@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tracetool import parsers, sources
+from tracetool.errors import FormatError
 
 #: Folder of the corpus, or name of a file in the traces -> formats that may claim it.
 OWN = {
@@ -107,3 +108,16 @@ def test_a_cut_head_raises_nothing(shared):
         head = path.read_bytes()[:3000]
         for length in range(0, len(head), 97):
             claims(head[:length])
+
+
+@pytest.mark.parametrize(
+    ("head", "right"),
+    [
+        (b"Connecting to host h, port 1\n[  5] local a port 1\n[ ID] Interval  Transfer\n", "--json"),
+        (b"snoop\x00\x00\x00\x00\x00\x00\x02", "editcap"),
+        (b"#!/usr/bin/env bpftrace\nBEGIN {}\n", "--columns"),
+    ],
+)
+def test_what_is_known_and_cannot_be_read_is_told_what_would_be_right(head, right):
+    with pytest.raises(FormatError, match=f"unknown format: .*{right}"):
+        parsers.detect(head, "log")

@@ -19,6 +19,7 @@ A new format is one new file and one line here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
@@ -49,6 +50,13 @@ FORMATS = (
     "nstat",
     "tcp_info",
     "csv_table",
+)
+
+#: What is known, and cannot be read: what would be right instead.
+REFUSED = (
+    (rb"\[ *ID\] Interval", "iperf's text report: record with iperf3 --json"),
+    (rb"\Asnoop\x00", "a snoop capture: convert it with editcap -F pcap"),
+    (rb"\A#!.*bpftrace", "a bpftrace program: give the table that it prints, with --columns"),
 )
 
 Pieces = Iterator[tuple[str, "pa.Table"]]
@@ -108,6 +116,9 @@ def detect(head: bytes, where: str, *, table: bool = False) -> Parser:
             return parser
     if table:
         return get("csv_table")
+    for pattern, instead in REFUSED:
+        if re.search(pattern, head):
+            raise FormatError(f"{where}: unknown format: {instead}")
     start = " ".join(f"{byte:02x}" for byte in head[:8]) or "nothing: it is empty"
     known = "; ".join(get(name).DESCRIPTION for name in FORMATS)
     raise FormatError(f"{where}: unknown format (it starts with {start}); known are: {known}")
