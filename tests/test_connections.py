@@ -117,6 +117,19 @@ def test_views_of_one_address_pair_are_joined_by_sequence_numbers_or_time(later,
     assert len(select(pl.DataFrame([one, other]), "10.0.0.1:4000").parts) == (2 if joined else 1)
 
 
+def test_both_sockets_of_a_connection_in_one_log_are_one() -> None:
+    """A log on a host that has both ends (network namespaces, loopback) names each socket."""
+    there = row(input="log", stream=None, payload_bytes_a2b=1000, weight=9)
+    back = row(input="log", flow=1, stream=None, addr_a="10.0.0.2", port_a=80, addr_b="10.0.0.1", port_b=4000,
+               payload_bytes_a2b=0, payload_bytes_b2a=990, weight=1)  # fmt: skip
+    later = back | {"flow": 2, "start": T + timedelta(days=1), "end": T + timedelta(days=1, seconds=1)}
+    for rows in ([back, there], [row(), back, there]):
+        found = connections(pl.DataFrame(rows, infer_schema_length=None))
+        assert [parts(each)[-1] for each in found] == [("log", 0)]
+    found = connections(pl.DataFrame([there, back, later], infer_schema_length=None))
+    assert [parts(each) for each in found] == [[("log", 0)], [("log", 2)]]
+
+
 def test_a_clock_since_boot_is_no_reason_to_part() -> None:
     boot = datetime(1970, 1, 2, tzinfo=UTC)
     log = row(input="log", stream=None, start=boot, end=boot + timedelta(seconds=9))

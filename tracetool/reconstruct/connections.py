@@ -113,10 +113,10 @@ def select(flows: pl.DataFrame, choice: str | int | None = None) -> Connection:
 
 
 def connections(flows: pl.DataFrame) -> list[Connection]:
-    """Return all connections with all of their views, in the order in which `flows` has their first views.
+    """Return all connections with their views, in the order in which `flows` has their first views.
 
-    The first view of each is the one that knows most: a capture before a log, the sender's before others, then the
-    one with the most payload.
+    Of the two sockets that a log of both ends has, only the sender's is a view. The first view of a connection is the
+    one that knows most: a capture before a log, the sender's before others, then the one with the most payload.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ def connections(flows: pl.DataFrame) -> list[Connection]:
         groups.setdefault((row["protocol"], frozenset((_end(row, "a"), _end(row, "b")))), []).append(row)
     found = []
     for group in groups.values():
-        left = {_key(row): row for row in sorted(group, key=_standing, reverse=True)}
+        left = {_key(row): row for row in group}
         while left:
-            best = next(iter(left.values()))
+            best = max(left.values(), key=_standing)
             connection = _connection(best, _data_direction(best, None), list(left.values()))
             found.append(connection)
-            for part in connection.parts:
-                del left[part.input, part.flow]
+            taken = {(part.input, part.flow) for part in connection.parts}
+            left = {key: row for key, row in left.items() if key not in taken and not _other_end(row, connection)}
     return sorted(found, key=lambda each: min(order[part.input, part.flow] for part in each.parts))
 
 
@@ -227,6 +227,12 @@ def _connection(best: dict[str, Any], direction: str, rows: list[dict[str, Any]]
         row, way = max(same, key=lambda item: (_overlap(item[0], best) or 0.0, _weight(item[0])))
         parts.append(Part(name, row["flow"], way, row))
     return Connection(sender, receiver, tuple(parts))
+
+
+def _other_end(row: dict[str, Any], connection: Connection) -> bool:
+    """Whether a row is the other socket of a connection in a log that is among its views."""
+    sockets = [part.row for part in connection.parts if part.input == row["input"] and part.row.get("stream") is None]
+    return any(_end(row, "a") == _end(one, "b") and _is_one(row, one, turned=True) for one in sockets)
 
 
 def _is_one(row: dict[str, Any], best: dict[str, Any], *, turned: bool) -> bool:

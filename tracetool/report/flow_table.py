@@ -26,19 +26,21 @@ def flow_table(dataset: Dataset) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Columns of `flows`; ``direction``, the one with the most payload, and the columns of `flow_stats` for it;
+        Columns of `flows`; ``direction``, the one with the most payload, and the columns of `flow_stats` for it
+        (``cc`` of a log is what its samples say);
         ``inputs``, all inputs that saw the connection, that of the row first; ``origins``, what each of them is:
         ``capture``, or the origin of its samples (``tcp_probe``, ``ss``, ``iperf3``, ...).
     """
     import polars as pl
 
     flows = dataset.read("flows")
+    logged = flows["stream"].null_count() > 0
     views = {
         (each.parts[0].input, each.parts[0].flow): [(part.input, part.flow) for part in each.parts]
-        for each in (connections(flows) if flows["input"].n_unique() > 1 else ())
+        for each in (connections(flows) if logged or flows["input"].n_unique() > 1 else ())
     }
     keys = list(flows.select("input", "flow").iter_rows())
-    joined = {part for parts in views.values() for part in parts[1:]}
+    named = flows["addr_a"].is_not_null().to_list() if views else [False] * len(keys)
     origins = _origins(dataset, flows)
     seen = [views.get(key, [key]) for key in keys]
     back = pl.col("payload_bytes_b2a").fill_null(0) > pl.col("payload_bytes_a2b").fill_null(0)
@@ -46,10 +48,14 @@ def flow_table(dataset: Dataset) -> pl.DataFrame:
         pl.Series("inputs", [[name for name, _ in parts] for parts in seen], pl.List(pl.String)),
         pl.Series("origins", [[origins[part] for part in parts] for parts in seen], pl.List(pl.String)),
         direction=pl.when(back).then(pl.lit("b2a")).otherwise(pl.lit("a2b")),
-    ).filter(pl.Series([key not in joined for key in keys], dtype=pl.Boolean))
+    ).filter(pl.Series([key in views or not joins for key, joins in zip(keys, named, strict=True)], dtype=pl.Boolean))
     stats = dataset.read("flow_stats").with_columns(pl.col("direction").cast(pl.String))
     table = table.join(stats, on=["input", "flow", "direction"], how="left", maintain_order="left")
-    return table.select(pl.exclude("inputs", "origins"), "inputs", "origins")
+    told = dataset.scan("samples").filter(pl.col("cc").is_not_null() & (pl.col("origin") != "inferred"))
+    said = told.group_by("input", "flow").agg(said=pl.col("cc").cast(pl.String).last()).collect()
+    table = table.join(said, on=["input", "flow"], how="left", maintain_order="left")
+    table = table.with_columns(pl.col("cc").cast(pl.String).fill_null(pl.col("said")))
+    return table.select(pl.exclude("inputs", "origins", "said"), "inputs", "origins")
 
 
 def _origins(dataset: Dataset, flows: pl.DataFrame) -> dict[tuple[str, int], str]:
