@@ -7,12 +7,9 @@ telling more: after ``LIMIT`` rows of one code, further ones are counted in a la
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from tracetool import tables
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LIMIT = 100  # rows of one code and input that are kept one by one
 
@@ -115,59 +112,3 @@ class DiagnosticLog:
     def table(self) -> Any:
         """All rows as a `diagnostics` table."""
         return tables.from_rows("diagnostics", self.rows)
-
-
-def note_flows(flows: Any, log: DiagnosticLog) -> None:
-    """Note what the flows of a capture tell about it: one row of each kind, with their number.
-
-    Parameters
-    ----------
-    flows
-        Rows of `flows` of one capture.
-    log
-        Takes ``one_direction``, ``mid_connection``, ``ports_reused`` and ``same_addresses``.
-    """
-    import polars as pl
-
-    end_a, end_b = (pl.format("{} {}", f"addr_{side}", f"port_{side}") for side in "ab")
-    connections = (
-        pl.DataFrame(flows)
-        .filter(pl.col("protocol").cast(pl.String) == "tcp")
-        .select(
-            "flow",
-            time=pl.col("start").cast(pl.Int64),
-            handshake=pl.col("handshake").cast(pl.String),
-            closed=pl.col("close").cast(pl.String) == "fin",
-            payload=pl.col("payload_bytes_a2b") + pl.col("payload_bytes_b2a"),
-            silent=pl.min_horizontal("packets_a2b", "packets_b2a") == 0,
-            low=pl.min_horizontal(end_a, end_b),
-            high=pl.max_horizontal(end_a, end_b),
-            around=pl.col("encapsulation").fill_null(""),
-        )
-    )
-    seen = (pl.col("payload") > 0) | (pl.col("handshake") == "none") | pl.col("closed")
-    low_high = ("low", "high")
-    kinds: tuple[tuple[tuple[str, Severity, str], pl.Expr], ...] = (
-        (
-            ("one_direction", "warning", "have packets in one direction only: the other way was not captured"),
-            pl.col("silent") & seen,
-        ),
-        (
-            ("mid_connection", "warning", "were under way when the capture began: window scales are unknown"),
-            (pl.col("handshake") == "none") & (pl.col("payload") > 0),
-        ),
-        (
-            ("ports_reused", "info", "have the addresses and ports of an earlier one; each is a flow of its own"),
-            pl.col("flow").cum_count().over(*low_high, "around") > 1,
-        ),
-        (
-            ("same_addresses", "info", "have the addresses and ports of another one in another VLAN or tunnel"),
-            pl.col("around").n_unique().over(*low_high) > 1,
-        ),
-    )
-    for (code, severity, text), condition in kinds:
-        odd = connections.filter(condition)
-        if odd.height:
-            flow, time = odd.row(0)[:2]
-            message = f"{odd.height} connections {text} (first: flow {flow})"
-            log.add(code, message, severity=severity, time=time, count=odd.height)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tracetool import parsers, tables
-from tracetool.diagnostics import DiagnosticLog, note_flows
+from tracetool.diagnostics import DiagnosticLog
 from tracetool.errors import InputError, TracetoolError
 from tracetool.joining import Joined, content_hash
 from tracetool.writer import InputWriter
@@ -180,8 +180,6 @@ def _write(pieces: Pieces, writer: InputWriter, log: DiagnosticLog, tell: Callab
             summary = rows
         else:
             writer.write(table, rows)
-        if table == "flows" and writer.rows.get("packets"):
-            note_flows(rows, log)
         tell()
     return summary
 

@@ -15,6 +15,7 @@ from tests.fuzz.captures import START, pcap, pcap_header
 from tests.naive import capture as naive
 from tests.packets.conftest import read_capture
 from tracetool.kernels import gather, pcap_frames, records, sequences, tcp_options
+from tracetool.kernels._jit import bare_kernel
 
 COLUMNS = ("frame", "time", "flow", "direction", "seq", "ack", "payload_bytes", "tsval", "sack")
 words = st.integers(0, 2**32 - 1)
@@ -57,12 +58,17 @@ def option_bytes() -> st.SearchStrategy[bytes]:
     return st.lists(known | st.binary(max_size=6), max_size=5).map(b"".join).map(lambda data: data[:40])
 
 
+@bare_kernel
+def read_options(buffer, end, options, edges):
+    tcp_options.read_options(buffer, 0, end, options[0], edges)
+
+
 @given(option_bytes())
 @settings(deadline=None)
 def test_options(data):
     read, edges = np.zeros(1, records.OPTIONS), np.zeros(8, np.int64)
     # Bytes behind the end must not matter.
-    tcp_options.read_options(np.frombuffer(data + b"\x02\x04\xff\xff", np.uint8), 0, len(data), read[0], edges)
+    read_options(np.frombuffer(data + b"\x02\x04\xff\xff", np.uint8), len(data), read, edges)
     said, expected = read[0], naive.options(data)
     assert (int(said["mss"]), int(said["shift"])) == (expected.get("mss", -1), expected.get("shift", -1))
     assert bool(said["sack_permitted"]) == expected.get("sack_permitted", False)

@@ -1,71 +1,131 @@
-"""How kernels are compiled: once per installed version, cached in the user's cache folder.
+"""Kernels: plain functions over NumPy arrays and numbers, compiled by numba once, and then called without it.
 
-A kernel is a plain function over NumPy arrays and integers. It runs without the GIL, so that threads can overlap it
-with reading and writing. Where the cache folder cannot be written, kernels are compiled anew in each process.
+The machine code of a kernel is kept in the user's cache folder (`tracetool.kernels._code`), and later processes load
+it through LLVM alone: importing numba and waking its types takes longer than to read a million packets. A kernel runs
+without the GIL, so that threads can overlap it with reading and writing.
+
+Numbers are 64 bits wide, whatever type of integer they come as; an array is its elements' type, its dimensions, and
+whether it is contiguous. Arrays that may not be written to are no type of their own: a kernel writes only to what is
+meant to be written.
 """
 
 from __future__ import annotations
 
-import hashlib
+import functools
 import os
-from pathlib import Path
+import threading
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numba
-from numba.core import config, event
+import numpy as np
 
-from tracetool import kernels
-from tracetool._version import __version__
+from tracetool.kernels._code import Code, load, save
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
-
-def _fingerprint() -> str:
-    """Digest of the kernels' sources: numba itself does not see a change in a kernel that another one calls."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        status = path.stat()
-        digest.update(f"{path.name} {status.st_size} {status.st_mtime_ns};".encode())
-    return digest.hexdigest()[:12]
+_LAYOUT = 0x101  # NumPy's flags for contiguous and for aligned
+_KINDS_KEPT = 256  # kinds of arguments of a kernel; there are two or three
+_lock = threading.RLock()
+#: Numba's own switches for debugging: kernels as Python functions, or as numba's, with every index checked.
+PLAIN = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in {"", "0"}
 
 
-def cache_folder() -> Path:
-    """Folder for compiled kernels, by the XDG base directory specification, one per version of tracetool."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tracetool" / f"kernels-{__version__}-{_fingerprint()}"
+class Kernel:
+    """A function that is compiled, or loaded, when it is first called with arguments of some kind."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.options = options
+        self._codes: dict[Any, tuple[Code, list[Any]]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        """Run it."""
+        found = self._codes.get(key := tuple(map(_kind, args)))
+        return (found[0] if found else self._find(key, args))(args)
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """The function as numba has it."""
+        import numba
+
+        njit = cast("Any", numba.njit)  # some options are not in its type
+        return njit(nogil=True, no_cpython_wrapper=not CHECKED, no_cfunc_wrapper=True, **self.options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Its type, for kernels that call it."""
+        return self.dispatcher._numba_type_
+
+    def _find(self, key: Any, args: tuple[Any, ...]) -> Code:
+        with _lock:
+            kinds = ",".join(map(_describe, args))
+            code = load(self.py_func, kinds)
+            if code is None:
+                from tracetool.kernels._compiler import compiled
+
+                code = save(self.py_func, kinds, compiled(self, args))
+            if len(self._codes) >= _KINDS_KEPT:
+                self._codes.clear()
+            # The elements' types are known by their identities, so they must live on.
+            self._codes[key] = code, [arg.dtype for arg in args if isinstance(arg, np.ndarray)]
+            return code
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK | os.X_OK)
+def _kind(arg: Any) -> Any:
+    if isinstance(arg, np.ndarray):
+        return id(arg.dtype), arg.ndim, arg.flags.num & _LAYOUT
+    return arg.__class__
 
 
-_config = cast("Any", config)  # its attributes are made at run time
-if not _config.CACHE_DIR and _writable(cache_folder()):
-    _config.CACHE_DIR = str(cache_folder())
-CACHED = bool(_config.CACHE_DIR)
-
-
-class _Announcer(event.Listener):
-    """Tells whoever asked that a kernel is being compiled; what comes from the cache is not compiled."""
-
-    def on_start(self, _event: object) -> None:
-        while kernels.compiling:
-            kernels.compiling.pop()()
-
-    def on_end(self, _event: object) -> None:
-        pass
-
-
-cast("Any", event).register("numba:compile", _Announcer())
+def _describe(arg: Any) -> str:
+    if isinstance(arg, np.ndarray):
+        return f"{arg.dtype.descr if arg.dtype.names else arg.dtype.str}{arg.ndim}{arg.flags.num & _LAYOUT:x}"
+    return type(arg).__name__
 
 
 def kernel(function: F) -> F:
     """Compile a function on its first call (numba, no Python objects, no GIL)."""
-    return cast("F", numba.njit(cache=CACHED, nogil=True)(function))
+    return _made(function)
+
+
+def bare_kernel(function: F) -> F:
+    """Compile a function that makes no arrays, without reference counts, and inline it where kernels call it.
+
+    numba counts references to the arrays that it passes to a function; with atomic operations, that is 20 ns a call,
+    more than most functions take that are called once per packet.
+    """
+    return _made(function, _nrt=False, forceinline=True)
+
+
+def _made(function: F, **options: Any) -> F:
+    if PLAIN:
+        return function
+    made = Kernel(function, **options)
+    return cast("F", made.dispatcher if CHECKED else made)
+
+
+class Intrinsic:
+    """Machine instructions that kernels may use; as `numba.extending.intrinsic`, but numba is imported when needed.
+
+    Parameters
+    ----------
+    define
+        Takes the typing context and the argument types; returns a signature and a code generator.
+    """
+
+    def __init__(self, define: Callable[..., Any]) -> None:
+        self._define = define
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic
+
+        made = intrinsic(self._define)
+        context = cpu_target.typing_context
+        context.refresh()
+        return context.resolve_value_type(made)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from tracetool.kernels._jit import Intrinsic
 
 
 def _loader(bits: int, *, swap: bool) -> Any:
     def load(_typing: Any, array: Any, index: Any) -> Any:
+        from llvmlite import ir
+        from numba import types
+
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             data = context.make_array(signature.args[0])(context, builder, args[0]).data
             place = builder.bitcast(builder.gep(data, [args[1]]), ir.IntType(bits).as_pointer())
@@ -25,7 +26,7 @@ def _loader(bits: int, *, swap: bool) -> Any:
 
         return types.int64(array, types.int64), codegen
 
-    return intrinsic(load)
+    return Intrinsic(load)
 
 
 u8 = _loader(8, swap=False)

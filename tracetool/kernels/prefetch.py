@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils, config
-from numba.extending import intrinsic
+from tracetool.kernels._jit import PLAIN, Intrinsic
 
 
 def _lowered(_typing: Any, array: Any, index: Any) -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
@@ -30,4 +31,4 @@ def _nothing(array: Any, index: int) -> None:
 
 
 #: ``prefetch(array, index)``: ask for a record (two cache lines); an index outside does no harm.
-prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_lowered)  # type: ignore[attr-defined]
+prefetch: Any = _nothing if PLAIN else Intrinsic(_lowered)

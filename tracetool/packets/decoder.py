@@ -9,7 +9,8 @@ import numpy as np
 
 from tracetool.kernels import decode, flow_table, layers, records
 from tracetool.packets.columns import Columns
-from tracetool.packets.flow_rows import flows_table
+from tracetool.packets.flow_notes import note_flows
+from tracetool.packets.flow_rows import flows_table, surroundings
 from tracetool.packets.notes import report
 from tracetool.writer import ROW_GROUP
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tracetool.diagnostics import DiagnosticLog
 
 _FEW = 1024  # rows that tables start with
+_PIECE = 1 << 16  # flows in a piece of their table
 
 
 class Decoder:
@@ -105,7 +107,12 @@ class Decoder:
         if self.state["packets"]:
             yield "packets", self._take()
         count = int(self.state["flows"])
-        yield "flows", flows_table(self._flows[:count], self._sides[: 2 * count], self._layer_rows, self.name)
+        flows, sides = self._flows[:count], self._sides[: 2 * count]
+        around = surroundings(flows, self._layer_rows)
+        for at in range(0, max(count, 1), _PIECE):
+            rows = slice(at, at + _PIECE)
+            yield "flows", flows_table(flows[rows], sides[2 * at :][: 2 * _PIECE], around[rows], self.name, at)
+        note_flows(flows, sides, around, log)
         report(self._notes, log)
 
 

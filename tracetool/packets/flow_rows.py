@@ -14,6 +14,8 @@ from tracetool.kernels import layer_names as kind
 from tracetool.kernels import records as mark
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _LAYERS = {
@@ -23,8 +25,10 @@ _LAYERS = {
 _NUMBERED = frozenset({kind.VLAN, kind.MPLS, kind.PPPOE, kind.VXLAN, kind.GENEVE, kind.GTP})
 
 
-def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], name: str) -> pa.Table:
-    """Build the rows of `flows`.
+def flows_table(
+    flows: NDArray[Any], sides: NDArray[Any], around: Sequence[str | None], name: str, first: int
+) -> pa.Table:
+    """Build rows of `flows`.
 
     Parameters
     ----------
@@ -32,10 +36,12 @@ def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], 
         In order of their first packets.
     sides : SIDE array
         Two for each flow.
-    layers : LAYER array
-        Layers around the flows that refer to them.
+    around
+        What `surroundings` says of them.
     name
         Value of the `input` column.
+    first
+        Number of the first one.
     """
     a, b = sides[0::2], sides[1::2]
     marks = flows["marks"]
@@ -57,14 +63,14 @@ def flows_table(flows: NDArray[Any], sides: NDArray[Any], layers: NDArray[Any], 
     known_base = [(side["marks"] & mark.BASE != 0) & tcp for side in (a, b)]
     columns = {
         "input": pa.repeat(name, count),
-        "flow": np.arange(count, dtype=np.int32),
+        "flow": np.arange(first, first + count, dtype=np.int32),
         "stream": flows["stream"],
         "protocol": np.where(tcp, "tcp", "udp"),
         "addr_a": _addresses(flows, "a"),
         "port_a": flows["port_a"].astype(np.int32),
         "addr_b": _addresses(flows, "b"),
         "port_b": flows["port_b"].astype(np.int32),
-        "encapsulation": _encapsulations(flows, layers),
+        "encapsulation": pa.array(around, pa.string()),
         "start": _times(flows["start"]),
         "end": _times(flows["end"]),
         "packets_a2b": a["packets"],
@@ -150,12 +156,21 @@ def _addresses(flows: NDArray[Any], side: str) -> pa.Array:
     return pa.array(texts, pa.string())
 
 
-def _encapsulations(flows: NDArray[Any], layers: NDArray[Any]) -> pa.Array:
+def surroundings(flows: NDArray[Any], layers: NDArray[Any]) -> list[str | None]:
+    """Name the layers around each flow; None where there are none.
+
+    Parameters
+    ----------
+    flows : FLOW array
+        Those that are asked about.
+    layers : LAYER array
+        Layers that they refer to.
+    """
     texts: list[str | None] = [None] * len(flows)
     for row in np.flatnonzero(flows["layers"]).tolist():
         start = int(flows["layers_at"][row])
         texts[row] = " / ".join(_layer(layer) for layer in layers[start : start + int(flows["layers"][row])])
-    return pa.array(texts, pa.string())
+    return texts
 
 
 def _layer(layer: Any) -> str:

@@ -1,0 +1,250 @@
+"""Machine code of kernels: called through ctypes, kept in the user's cache folder, loaded by LLVM's linker.
+
+numba's calling convention (``numba.core.callconv.CPUCallConv``): a place for the result, a place for an exception,
+then the arguments; an array is seven numbers and more: two owners, size, bytes of an element, address, shape, strides.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import llvmlite
+import numpy as np
+from llvmlite import binding as llvm
+
+from tracetool._version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FunctionType
+
+_CALL = ctypes.CFUNCTYPE
+#: Functions of numba's run time that kernels use that make arrays; see `_MEMORY`.
+PROVIDED = frozenset({"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free"})
+#: A block of memory begins with its count of references, three fields of no use here, the data's address and size.
+_MEMORY = """
+declare i8* @malloc(i64)
+declare void @free(i8*)
+define i8* @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %wide = zext i32 %align to i64
+  %spare = add i64 %wide, 64
+  %total = add i64 %size, %spare
+  %block = call i8* @malloc(i64 %total)
+  %none = icmp eq i8* %block, null
+  br i1 %none, label %out, label %fill
+fill:
+  %words = bitcast i8* %block to i64*
+  store i64 1, i64* %words
+  %number = ptrtoint i8* %block to i64
+  %beyond = add i64 %number, %spare
+  %over = urem i64 %beyond, %wide
+  %data = sub i64 %beyond, %over
+  %at = getelementptr i64, i64* %words, i64 3
+  store i64 %data, i64* %at
+  %length = getelementptr i64, i64* %words, i64 4
+  store i64 %size, i64* %length
+  br label %out
+out:
+  ret i8* %block
+}
+define void @NRT_MemInfo_call_dtor(i8* %block) {
+  call void @free(i8* %block)
+  ret void
+}
+define void @NRT_Free(i8* %block) {
+  call void @free(i8* %block)
+  ret void
+}
+"""
+
+
+class Returned(NamedTuple):
+    """One value that a kernel returns: NumPy's name of its type, and the dimensions of an array (0: a number)."""
+
+    dtype: str
+    ndim: int
+
+    @property
+    def field(self) -> Any:
+        """The C type that holds it."""
+        if self.ndim:
+            return ctypes.c_int64 * (5 + 2 * self.ndim)
+        return np.ctypeslib.as_ctypes_type(np.dtype(self.dtype))
+
+    def value(self, stored: Any) -> Any:
+        """As Python has it; an array is a copy, and its memory is given back."""
+        if not self.ndim:
+            return stored
+        block, _, size, width, address, *shape = stored[: 5 + self.ndim]
+        data = ctypes.string_at(address, size * width)
+        _library().free(ctypes.c_void_p(block))
+        return np.frombuffer(bytearray(data), self.dtype).reshape(shape)
+
+
+class Code:
+    """A compiled function.
+
+    Parameters
+    ----------
+    symbol
+        Its name in the object file.
+    returned
+        What it returns; none: nothing.
+    several
+        Whether that is a tuple.
+    content
+        The object file.
+    """
+
+    def __init__(self, symbol: str, returned: list[Returned], several: bool, content: bytes) -> None:
+        self.symbol, self.returned, self.several, self.content = symbol, returned, several, content
+        fields = [(f"f{n}", part.field) for n, part in enumerate(returned)] or [("none", ctypes.c_void_p)]
+        self._result = type("Result", (ctypes.Structure,), {"_fields_": fields})
+        self._call: Any = None
+
+    def _link(self, args: tuple[Any, ...]) -> Any:
+        engine = _engine()
+        engine.add_object_file(llvm.ObjectFileRef.from_data(self.content))
+        engine.finalize_object()
+        kinds: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+        for arg in args:
+            if isinstance(arg, np.ndarray):
+                kinds += [ctypes.c_int64] * (5 + 2 * arg.ndim)
+            elif isinstance(arg, (bool, np.bool_)):
+                kinds.append(ctypes.c_bool)
+            else:
+                kinds.append(ctypes.c_double if isinstance(arg, float) else ctypes.c_int64)
+        self.content = b""
+        return _CALL(ctypes.c_int32, *kinds)(engine.get_function_address(self.symbol))
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """Call it with arguments of the kinds that it was compiled for."""
+        if self._call is None:
+            self._call = self._link(args)
+        flat: list[Any] = []
+        for arg in args:
+            if isinstance(arg, np.ndarray):
+                flat += (0, 0, arg.size, arg.itemsize, arg.ctypes.data, *arg.shape, *arg.strides)
+            else:
+                flat.append(arg if isinstance(arg, (int, float)) else arg.item())
+        result, problem = self._result(), ctypes.c_void_p()
+        if self._call(ctypes.byref(result), ctypes.byref(problem), *flat):
+            _raise(problem)
+        if not self.returned:
+            return None
+        values = tuple(part.value(getattr(result, f"f{n}")) for n, part in enumerate(self.returned))
+        return values if self.several else values[0]
+
+
+def _raise(problem: ctypes.c_void_p) -> None:
+    """Raise the exception that a kernel met, which only numba can read."""
+    from numba.core.serialize import _numba_unpickle
+
+    class Problem(ctypes.Structure):
+        _fields_ = (("pickled", ctypes.c_void_p), ("size", ctypes.c_int32), ("digest", ctypes.c_void_p))
+
+    found = Problem.from_address(problem.value or 0)
+    digest = ctypes.string_at(found.digest, 20)
+    kind, args, _ = _numba_unpickle(found.pickled, ctypes.string_at(found.pickled, found.size), digest)
+    raise kind(*args)
+
+
+@functools.cache
+def _library() -> Any:
+    return ctypes.CDLL(None)
+
+
+@functools.cache
+def _machine() -> tuple[str, str]:
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@functools.cache
+def _numba() -> str:
+    """Version of numba, by the file that says it: importing numba is what is to be avoided."""
+    found = find_spec("numba")
+    return Path(found.origin).with_name("_version.py").read_text(encoding="utf-8") if found and found.origin else ""
+
+
+@functools.cache
+def _engine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_triple(llvm.get_process_triple())
+    machine = target.create_target_machine(opt=2, jit=True, reloc="static", codemodel="jitdefault")
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_MEMORY), machine)
+    engine.finalize_object()
+    return engine
+
+
+# -- on disk
+
+
+def folder() -> Path:
+    """Folder of machine code, by the XDG base directory specification, one per version of tracetool."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "tracetool" / f"kernels-{__version__}"
+
+
+@functools.cache
+def _sources(file: str) -> bytes:
+    """Digest of a kernel's file and of those that it imports kernels and constants from, at any distance."""
+    digests, todo = {}, [Path(file)]
+    while todo:
+        path = todo.pop()
+        if path not in digests and path.is_file():
+            text = path.read_text(encoding="utf-8")
+            digests[path] = f"{path.name} {hashlib.sha256(text.encode()).hexdigest()}"
+            for several, one in re.findall(r"^from tracetool\.kernels(?: import (.*)|\.(\w+) import)", text, re.MULTILINE):
+                todo += [Path(__file__).with_name(f"{name}.py") for name in re.findall(r"\w+", several) or [one]]
+    return "\n".join(sorted(digests.values())).encode()
+
+
+def _path(function: Callable[..., Any], kinds: str) -> Path:
+    """Where the code of a kernel is, or should be."""
+    made = cast("FunctionType", function)
+    file = made.__code__.co_filename
+    about = (kinds, *_machine(), sys.platform, _numba(), llvmlite.__version__)
+    digest = hashlib.sha256(_sources(file) + json.dumps(about).encode()).hexdigest()
+    return folder() / f"{Path(file).stem}.{made.__name__}-{digest[:24]}"
+
+
+def load(function: Callable[..., Any], kinds: str) -> Code | None:
+    """Load the code of a kernel for some kinds of arguments; None where there is none."""
+    try:
+        head, content = _path(function, kinds).read_bytes().split(b"\n", 1)
+        about = json.loads(head)
+        if about["sha256"] != hashlib.sha256(content).hexdigest():
+            return None
+        return Code(about["symbol"], [Returned(*part) for part in about["returned"]], about["several"], content)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(function: Callable[..., Any], kinds: str, code: Code) -> Code:
+    """Keep the code of a kernel, if the folder can be written to."""
+    path = _path(function, kinds)
+    about = {
+        "symbol": code.symbol,
+        "returned": code.returned,
+        "several": code.several,
+        "sha256": hashlib.sha256(code.content).hexdigest(),
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            file.write(json.dumps(about).encode() + b"\n" + code.content)
+        Path(file.name).replace(path)
+    except OSError:
+        pass
+    return code
