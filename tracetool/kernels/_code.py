@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 _CALL = ctypes.CFUNCTYPE
+_IMPORTS = re.compile(r"^from tracetool\.kernels(?: import (.*)|\.(\w+) import)", re.MULTILINE)
 #: Functions of numba's run time that kernels use that make arrays; see `_MEMORY`.
 PROVIDED = frozenset({"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free"})
 #: A block of memory begins with its count of references, three fields of no use here, the data's address and size.
@@ -155,7 +156,8 @@ def _raise(problem: ctypes.c_void_p) -> None:
 
     found = Problem.from_address(problem.value or 0)
     digest = ctypes.string_at(found.digest, 20)
-    kind, args, _ = _numba_unpickle(found.pickled, ctypes.string_at(found.pickled, found.size), digest)
+    unpickle = cast("Any", _numba_unpickle)  # it is not typed
+    kind, args, _ = unpickle(found.pickled, ctypes.string_at(found.pickled, found.size), digest)
     raise kind(*args)
 
 
@@ -205,7 +207,7 @@ def _sources(file: str) -> bytes:
         if path not in digests and path.is_file():
             text = path.read_text(encoding="utf-8")
             digests[path] = f"{path.name} {hashlib.sha256(text.encode()).hexdigest()}"
-            for several, one in re.findall(r"^from tracetool\.kernels(?: import (.*)|\.(\w+) import)", text, re.MULTILINE):
+            for several, one in _IMPORTS.findall(text):
                 todo += [Path(__file__).with_name(f"{name}.py") for name in re.findall(r"\w+", several) or [one]]
     return "\n".join(sorted(digests.values())).encode()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import binding as llvm
@@ -32,20 +32,19 @@ def compiled(kernel: Kernel, args: tuple[Any, ...]) -> Code:
     result = dispatcher.overloads[signature]
     _check(result, args)
     returned = result.signature.return_type
-    parts = list(returned.types) if isinstance(returned, types.BaseTuple) else [returned]
+    parts = list(returned) if isinstance(returned, types.BaseTuple) else [returned]
     return Code(
         result.fndesc.llvm_func_name,
         [_returned(part) for part in parts] if returned is not types.none else [],
         isinstance(returned, types.BaseTuple),
-        bytes(result.library._get_compiled_object()),
+        bytes(result.library._get_compiled_object()),  # noqa: SLF001 - what numba keeps in its own cache
     )
 
 
 def _type(arg: Any) -> Any:
     if isinstance(arg, np.ndarray):
-        kind = numpy_support.from_dtype(arg.dtype)
-        layout = "C" if arg.flags.c_contiguous else "A"
-        return types.Array(kind, arg.ndim, layout, aligned=arg.flags.aligned)
+        kind: Any = numpy_support.from_dtype(arg.dtype)
+        return types.Array(kind, arg.ndim, "C" if arg.flags.c_contiguous else "A", aligned=arg.flags.aligned)
     for python, number in ((bool | np.bool_, types.boolean), (int | np.integer, types.int64), (float, types.float64)):
         if isinstance(arg, python):
             return number
@@ -62,7 +61,7 @@ def _returned(kind: Any) -> Returned:
 
 def _check(result: Any, args: tuple[Any, ...]) -> None:
     """Make sure that the code can be called as `Code` does it, and needs nothing that is not there."""
-    module = result.library._final_module
+    module = result.library._final_module  # noqa: SLF001 - there is no other way to see it
     function = module.get_function(result.fndesc.llvm_func_name)
     wanted = 2 + sum(5 + 2 * arg.ndim if isinstance(arg, np.ndarray) else 1 for arg in args)
     if len(list(function.arguments)) != wanted:

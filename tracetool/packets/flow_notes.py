@@ -46,7 +46,12 @@ def note_flows(flows: NDArray[Any], sides: NDArray[Any], around: Sequence[str | 
     silent = np.minimum(a["packets"], b["packets"]) == 0
     reused, elsewhere = _same_ends(flows, np.flatnonzero(tcp), around)
     one_way, under_way = silent & (data | no_syn | closed), no_syn & data
-    found = (np.flatnonzero(tcp & one_way), np.flatnonzero(tcp & under_way), reused, elsewhere)
+    found: tuple[Sequence[int] | NDArray[np.intp], ...] = (
+        np.flatnonzero(tcp & one_way),
+        np.flatnonzero(tcp & under_way),
+        reused,
+        elsewhere,
+    )
     for (code, severity, text), which in zip(_TEXTS, found, strict=True):
         if count := len(which):
             first = int(which[0])
