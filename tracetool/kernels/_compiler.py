@@ -31,7 +31,7 @@ def compiled(kernel: Kernel, args: tuple[Any, ...]) -> Code:
     dispatcher.compile(signature)
     result = dispatcher.overloads[signature]
     _check(result, args)
-    returned = result.signature.return_type
+    returned: Any = result.signature.return_type
     parts = list(returned) if isinstance(returned, types.BaseTuple) else [returned]
     return Code(
         result.fndesc.llvm_func_name,
