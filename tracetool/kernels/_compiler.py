@@ -32,7 +32,7 @@ def compiled(kernel: Kernel, args: tuple[Any, ...]) -> Code:
     result = dispatcher.overloads[signature]
     _check(result, args)
     returned: Any = result.signature.return_type
-    parts = list(returned) if isinstance(returned, types.BaseTuple) else [returned]
+    parts: Any = returned if isinstance(returned, types.BaseTuple) else [returned]
     return Code(
         result.fndesc.llvm_func_name,
         [_returned(part) for part in parts] if returned is not types.none else [],
