@@ -15,7 +15,7 @@ from tests.fuzz.captures import START, pcap, pcap_header
 from tests.naive import capture as naive
 from tests.packets.conftest import read_capture
 from tracetool.kernels import gather, pcap_frames, records, sequences, tcp_options
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 
 COLUMNS = ("frame", "time", "flow", "direction", "seq", "ack", "payload_bytes", "tsval", "sack")
 words = st.integers(0, 2**32 - 1)

@@ -89,23 +89,15 @@ def _describe(arg: Any) -> str:
 
 def kernel(function: F) -> F:
     """Compile a function on its first call (numba, no Python objects, no GIL)."""
-    return _made(function)
+    return made(function)
 
 
-def bare_kernel(function: F) -> F:
-    """Compile a function that makes no arrays, without reference counts, and inline it where kernels call it.
-
-    numba counts references to the arrays that it passes to a function; with atomic operations, that is 20 ns a call,
-    more than most functions take that are called once per packet.
-    """
-    return _made(function, _nrt=False, forceinline=True)
-
-
-def _made(function: F, **options: Any) -> F:
+def made(function: F, **options: Any) -> F:
+    """Make a kernel with some of numba's options."""
     if PLAIN:
         return function
-    made = Kernel(function, **options)
-    return cast("F", made.dispatcher if CHECKED else made)
+    compiled = Kernel(function, **options)
+    return cast("F", compiled.dispatcher if CHECKED else compiled)
 
 
 class Intrinsic:

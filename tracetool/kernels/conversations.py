@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.flow_table import find
 from tracetool.kernels.records import BASE_A, BASE_B
 

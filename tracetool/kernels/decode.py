@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.conversations import converse, is_reuse
 from tracetool.kernels.flow_table import find
 from tracetool.kernels.layer_names import FOUND, QUOTED

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 
 MIX_A, MIX_B = 0x2545F4914F6CDD1D, 0x369DEA0F31A53F85  # odd multipliers of published xorshift and LCG generators
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.prefetch import prefetch
 
 _AHEAD = 12  # records to ask for in advance: a flow's are far apart

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.flow_table import mix
 from tracetool.kernels.layer_names import (
     AT_ETHER,

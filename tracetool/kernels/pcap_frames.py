@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be32, le32
 
 MORE, FULL, BAD, FOUND = (

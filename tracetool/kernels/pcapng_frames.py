@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be16, be32, be64, le16, le32, le64
 
 MORE, FULL, BAD, FOUND, SPECIAL = range(5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 
 
 @bare_kernel

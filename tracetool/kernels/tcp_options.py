@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracetool.kernels._jit import bare_kernel
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be16, be32, u8
 
 MAX_EDGES = 8  # four SACK blocks fill the option space
