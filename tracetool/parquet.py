@@ -1,8 +1,8 @@
 """One Parquet file, written by a thread of its own while the next rows are made.
 
-How a column is stored follows from what it holds: numbers that grow along a flow lose their equal high bytes (byte
-stream split) or are kept as differences, words are dictionaries, and what is left is plain. zstd where the bytes are,
-lz4 where there is nothing to gain; `docs/performance.md` has the measurements.
+How a column is stored follows from what it holds: numbers that grow along a flow are kept as differences, or lose
+their equal high bytes (byte stream split), words are dictionaries, and what is left is plain. `packets` are compressed
+with lz4, which costs little, and the tables that are short with zstd; `docs/performance.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _AHEAD = 2  # pieces that may wait to be written
-_SPLIT = frozenset({"frame", "time", "seq", "ack", "tsval", "tsecr", "ip_id"})
-_DENSE = frozenset({"frame", "time", "tsval", "tsecr", "sack"})  # most of the bytes
-_DELTA = frozenset({"frame", "time", "seq", "ack", "snd_una", "snd_nxt", "start", "end"})
+_BATCH = 1 << 16  # values that are encoded at once
+_SPLIT = frozenset({"ip_id"})
+_DELTA = frozenset({"frame", "time", "seq", "ack", "tsval", "tsecr", "snd_una", "snd_nxt", "start", "end"})
+_EDGES = "sack.list.element"
 _SOUGHT = ("frame", "time", "flow")  # columns by which rows are chosen: row groups carry their bounds
 
 
@@ -113,8 +114,9 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
     names = [f"{column.name}.list.element" if _is_list(column) else column.name for column in physical]
     words = [column.name for column in physical if _is_word(column)]
     if table == "packets":
-        encoding = {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
-        compression = {name: "zstd" if name.split(".")[0] in _DENSE else "lz4" for name in names}
+        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA or name == _EDGES}
+        encoding |= {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
+        compression = dict.fromkeys(names, "lz4")
         dictionary = words
     else:
         encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
@@ -130,6 +132,7 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
         column_encoding=encoding,
         write_statistics=[name for name in names if name in _SOUGHT],
         store_schema=False,
+        write_batch_size=_BATCH,
     )
 
 

@@ -15,9 +15,11 @@ import io
 import lzma
 import re
 import sys
+import threading
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Queue
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -32,6 +34,8 @@ HEAD_BYTES = 65536  # what a parser may look at to recognise its format
 LINE_BYTES = 1 << 20  # a longer line is no log line: it is cut and reported
 READ_BYTES = 1 << 20
 REQUEST_BYTES = 8 << 20  # of an object store
+_BUFFER_BYTES = 1 << 17
+_AHEAD = 4  # pieces that may wait to be hashed
 #: Suffixes that say nothing about what was recorded; they are left out of an input's short name.
 SUFFIXES = frozenset(
     {".gz", ".xz", ".zst", ".bz2", ".lz4", ".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".txt", ".log"}
@@ -125,24 +129,46 @@ class Source:
 
 
 class _Hashed(io.RawIOBase):
-    """Raw bytes as stored, hashed and counted while they are read."""
+    """Raw bytes as stored, hashed and counted while they are read; what is long is hashed by a thread of its own."""
 
     def __init__(self, raw: IO[bytes]) -> None:
         self.raw = raw
-        self.sha256 = hashlib.sha256()
         self.size_bytes = 0
+        self._sha256 = hashlib.sha256()
+        self._pieces: Queue[bytes | None] = Queue(_AHEAD)
+        self._thread: threading.Thread | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         count = cast("io.RawIOBase", self.raw).readinto(buffer) or 0
-        self.sha256.update(memoryview(buffer)[:count])
+        piece = memoryview(buffer)[:count]
         self.size_bytes += count
+        if self._thread is None and self.size_bytes > READ_BYTES:
+            self._thread = threading.Thread(target=self._work, name="hash", daemon=True)
+            self._thread.start()
+        if self._thread is None:
+            self._sha256.update(piece)
+        elif count:
+            self._pieces.put(bytes(piece))
         return count
+
+    def _work(self) -> None:
+        while (piece := self._pieces.get()) is not None:
+            self._sha256.update(piece)
+
+    def hexdigest(self) -> str:
+        """SHA-256 of what was read."""
+        if self._thread is not None:
+            self._pieces.put(None)
+            self._thread.join()
+            self._thread = None
+        return self._sha256.hexdigest()
 
     def close(self) -> None:
         if not self.closed:
+            self.hexdigest()  # so that the thread ends
             self.raw.close()
         super().close()
 
@@ -165,7 +191,7 @@ class Stream(io.RawIOBase):
         self.damage: str | None = None
         self.position = 0
         self._hashed = _Hashed(raw)
-        stored = io.BufferedReader(self._hashed, READ_BYTES)
+        stored = io.BufferedReader(self._hashed, _BUFFER_BYTES)  # longer reads are not copied
         magic = stored.peek(8)[:8]
         self.compression = next((kind for key, kind in _MAGIC.items() if magic.startswith(key)), None)
         self._stored = stored
@@ -222,7 +248,7 @@ class Stream(io.RawIOBase):
                 pass
         except OSError as error:
             self.damage = self.damage or _container_damage(None, error)
-        return self._hashed.sha256.hexdigest(), self._hashed.size_bytes
+        return self._hashed.hexdigest(), self._hashed.size_bytes
 
     def close(self) -> None:
         """Close the stream and what it reads from."""
