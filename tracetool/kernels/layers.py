@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.flow_table import mix
+from tracetool.kernels.layer_list import copy_head, identify, list_ends, list_layer
 from tracetool.kernels.layer_names import (
     AT_ETHER,
     AT_GRE,
@@ -30,15 +30,12 @@ from tracetool.kernels.layer_names import (
     FOUND,
     FRAGMENT,
     GENEVE,
-    GRE,
-    GTP,
     IPIP,
     MALFORMED,
     MPLS,
     OTHER,
     PPPOE,
     QUOTED,
-    TEREDO,
     TOO_DEEP,
     UNKNOWN_LINK,
     VLAN,
@@ -46,54 +43,10 @@ from tracetool.kernels.layer_names import (
 )
 from tracetool.kernels.link_layers import link_layer, start_kind
 from tracetool.kernels.loads import be16, be32, be64, u8
+from tracetool.kernels.tunnels import enter_gre, enter_tunnel, udp_tunnel
 
 MAX_LAYERS = 8  # listed by name
 MAX_STEPS = 32  # looked through at all
-
-
-@bare_kernel
-def list_layer(head: Any, layers: Any, kind: int, value: int) -> None:
-    """List a layer; what is beyond the room is only counted in the digest."""
-    if head.layers < len(layers):
-        layer = layers[head.layers]
-        layer.kind = kind
-        layer.value = value
-        layer.version = 0
-        head.layers += 1
-
-
-@bare_kernel
-def identify(head: Any, kind: int, value: int) -> None:
-    """Add a layer to the digest."""
-    digest = mix(head.encapsulation * 31 + (kind << 56) + value)
-    head.encapsulation = digest | 1  # 0 is kept for none
-
-
-@bare_kernel
-def list_ends(head: Any, layers: Any) -> None:
-    """Add the ends of the tunnel that was listed last, in one order for both directions."""
-    swap = head.src0 > head.dst0 or (head.src0 == head.dst0 and head.src1 > head.dst1)
-    low0, low1, high0, high1 = head.src0, head.src1, head.dst0, head.dst1
-    if swap:
-        low0, low1, high0, high1 = high0, high1, low0, low1
-    identify(head, 0, mix(low0) + mix(low1 + 1) + mix(high0 + 2) + mix(high1 + 3))
-    layer = layers[head.layers - 1]
-    layer.version = head.version
-    layer.low0, layer.low1, layer.high0, layer.high1 = low0, low1, high0, high1
-
-
-@bare_kernel
-def copy_head(source: Any, target: Any) -> None:
-    """Copy what was read up to a transport header."""
-    target.src0, target.src1, target.dst0, target.dst1 = source.src0, source.src1, source.dst0, source.dst1
-    target.src_port, target.dst_port = source.src_port, source.dst_port
-    target.protocol, target.version, target.at, target.end = source.protocol, source.version, source.at, source.end
-    target.ip_bytes, target.ip_id, target.ttl, target.tos = source.ip_bytes, source.ip_id, source.ttl, source.tos
-    target.first_fragment, target.encapsulation, target.layers = (
-        source.first_fragment,
-        source.encapsulation,
-        source.layers,
-    )
 
 
 @bare_kernel
@@ -334,65 +287,14 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
             kind = AT_PROTO
         elif kind == AT_UDP:
             # A tunnel has a header of its own, and then something that holds TCP or UDP; else it is plain UDP.
-            tunnel = 0
-            here = at + 8
-            low, high = head.src_port, head.dst_port
-            if high == 4789 or high == 8472 or low == 4789:
-                if here + 8 <= end and u8(buffer, here) & 0xF8 == 0x08:
-                    tunnel = VXLAN
-            elif high == 6081:
-                if here + 8 <= end and u8(buffer, here) >> 6 == 0 and be16(buffer, here + 2) == 0x6558:
-                    tunnel = GENEVE
-                elif here + 8 <= end and u8(buffer, here) >> 6 == 0 and be16(buffer, here + 2) in (0x0800, 0x86DD):
-                    tunnel = GENEVE
-            elif high == 2152 or low == 2152:
-                if here + 8 <= end and u8(buffer, here) >> 4 == 3 and u8(buffer, here + 1) == 255:
-                    tunnel = GTP
-            elif high == 3544 or low == 3544:
-                tunnel = TEREDO
+            tunnel = udp_tunnel(buffer, at + 8, end, head.src_port, head.dst_port)
             if tunnel == 0:
                 return FOUND
             copy_head(head, outer)
-            at = here
-            value = 0
-            if tunnel == VXLAN:
-                value = be32(buffer, at + 4) >> 8
-                at += 8
-                kind = AT_ETHER
-            elif tunnel == GENEVE:
-                value = be32(buffer, at + 4) >> 8
-                proto = be16(buffer, at + 2)
-                at += 8 + (u8(buffer, at) & 63) * 4
-                kind = AT_TYPE
-            elif tunnel == GTP:
-                flags = u8(buffer, at)
-                value = be32(buffer, at + 4)
-                at += 8
-                if flags & 7:  # sequence, N-PDU and extension header
-                    if at + 4 > end:
-                        code = CUT
-                        break
-                    extension = u8(buffer, at + 3)
-                    at += 4
-                    if not flags & 4:
-                        extension = 0
-                    for _extension in range(8):
-                        if extension == 0 or at + 4 > end:
-                            break
-                        size = u8(buffer, at) * 4
-                        if size == 0 or at + size > end:
-                            extension = 0
-                            break
-                        extension = u8(buffer, at + size - 1)
-                        at += size
-                kind = AT_IP
-            else:
-                # Teredo (RFC 4380): authentication and origin indications may stand before the IPv6 header.
-                if at + 4 <= end and be16(buffer, at) == 1:
-                    at += 13 + u8(buffer, at + 2) + u8(buffer, at + 3)
-                if at + 2 <= end and be16(buffer, at) == 0:
-                    at += 8
-                kind = AT_IP6
+            kind, at, proto, value, code = enter_tunnel(buffer, at + 8, end, tunnel)
+            if code != FOUND:
+                break
+            code = TOO_DEEP
             list_layer(head, layers, tunnel, value)
             if tunnel in (VXLAN, GENEVE):
                 identify(head, tunnel, value)
@@ -462,39 +364,10 @@ def locate(buffer: Any, at: int, end: int, wire: int, link: int, heads: Any, lay
                 code = MALFORMED
                 break
         elif kind == AT_GRE:
-            if at + 4 > end:
-                code = CUT
+            kind, at, proto, code = enter_gre(buffer, at, end, head, layers)
+            if code != FOUND:
                 break
-            flags = be16(buffer, at)
-            proto = be16(buffer, at + 2)
-            version = flags & 7
-            size = 4
-            key = 0
-            if flags & 0xC000:
-                size += 4
-            if flags & 0x2000:
-                if at + size + 4 > end:
-                    code = CUT
-                    break
-                key = be32(buffer, at + size)
-                size += 4
-            if flags & 0x1000:
-                size += 4
-            if version == 1 and flags & 0x80:
-                size += 4
-            list_layer(head, layers, GRE, key)
-            if version == 0:
-                identify(head, GRE, key)
-            list_ends(head, layers)
-            at += size
-            kind = AT_TYPE
-            if proto == 0x88BE:  # ERSPAN: with a sequence number there is a header of 8 bytes before the frame
-                if flags & 0x1000:
-                    at += 8
-                kind = AT_ETHER
-            elif proto == 0x22EB:
-                at += 12
-                kind = AT_ETHER
+            code = TOO_DEEP
         else:
             kind, at, wire, proto, code = link_layer(buffer, kind, at, end, wire, link)
             if code != FOUND:
