@@ -49,11 +49,15 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The function as numba has it."""
+        """The function as numba has it: compiled once for all numbers, not again for each constant that is passed."""
         import numba
+        from numba.core import types
 
         njit = cast("Any", numba.njit)  # some options are not in its type
-        return njit(nogil=True, no_cpython_wrapper=not CHECKED, no_cfunc_wrapper=True, **self.options)(self.py_func)
+        made = njit(nogil=True, no_cpython_wrapper=not CHECKED, no_cfunc_wrapper=True, **self.options)(self.py_func)
+        template = made.get_call_template
+        made.get_call_template = lambda args, kws: template(tuple(map(types.unliteral, args)), kws)
+        return made
 
     @property
     def _numba_type_(self) -> Any:
