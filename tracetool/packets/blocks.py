@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from numpy.typing import NDArray
@@ -122,3 +123,25 @@ class Blocks:
                     break
                 self.advance()
         return count - left
+
+    def resynchronise(self, find: Callable[[], tuple[int, int]], found: int, what: str) -> str:
+        """Skip to the next place where the input makes sense again, or to its end; say in words how far that was.
+
+        Parameters
+        ----------
+        find
+            Looks through the window: returns a place, and ``found``, or something else where more bytes are needed
+            (what is before the place need not be looked at again).
+        what
+            What is sought.
+        """
+        start = self.offset
+        self.at += 1
+        while True:
+            self.at, status = find()
+            if status == found:
+                return f"went on {self.offset - start} bytes further"
+            if self.final:
+                self.at = self.used
+                return f"no {what} in the {self.offset - start} bytes up to the end"
+            self.advance()

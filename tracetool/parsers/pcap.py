@@ -130,20 +130,14 @@ def _resynchronise(blocks: Blocks, header: Header, seconds: int, log: Diagnostic
     """Skip to the next place where records follow one another, or to the end."""
     start = blocks.offset
     length = pcap_frames.load32(blocks.buffer, blocks.at + 8, header.big_endian)
-    blocks.at += 1
-    while True:
-        blocks.at, status = pcap_frames.resynchronise(
+    outcome = blocks.resynchronise(
+        lambda: pcap_frames.resynchronise(
             blocks.buffer, blocks.at, blocks.used, blocks.final, header.big_endian, header.record_header,
             header.lengths, header.tick_ns, seconds,
-        )  # fmt: skip
-        if status == pcap_frames.FOUND:
-            outcome = f"went on {blocks.offset - start} bytes further"
-            break
-        if blocks.final:
-            blocks.at = blocks.used
-            outcome = f"no frame in the {blocks.offset - start} bytes up to the end"
-            break
-        blocks.advance()
+        ),
+        pcap_frames.FOUND,
+        "frame",
+    )  # fmt: skip
     log.add(
         "bad_length",
         f"a record with an impossible length ({length} bytes): {outcome}",

@@ -192,19 +192,11 @@ def _special(blocks: Blocks, section: Section, capture: Capture, dropped: list[i
 def _resynchronise(blocks: Blocks, section: Section, log: DiagnosticLog, frames: int) -> None:
     """Skip to the next place where blocks follow one another, or to the end."""
     start = blocks.offset
-    blocks.at += 1
-    while True:
-        blocks.at, status = framing.resynchronise(
-            blocks.buffer, blocks.at, blocks.used, blocks.final, section.big_endian
-        )
-        if status == framing.FOUND:
-            outcome = f"went on {blocks.offset - start} bytes further"
-            break
-        if blocks.final:
-            blocks.at = blocks.used
-            outcome = f"no block in the {blocks.offset - start} bytes up to the end"
-            break
-        blocks.advance()
+    outcome = blocks.resynchronise(
+        lambda: framing.resynchronise(blocks.buffer, blocks.at, blocks.used, blocks.final, section.big_endian),
+        framing.FOUND,
+        "block",
+    )
     log.add(
         "bad_length",
         f"a block with an impossible length, or with two different ones: {outcome}",

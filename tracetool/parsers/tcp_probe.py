@@ -14,10 +14,10 @@ and ``tcp_cong_state_set``. What must be known to read the numbers:
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from tracetool.errors import FormatError
+from tracetool.parsers import tracers
 from tracetool.parsers.logged import (
     EPOCH_SECONDS,
     LINE_CHARS,
@@ -33,6 +33,7 @@ from tracetool.parsers.tcp_state import CA_STATES, SenderState, threshold
 from tracetool.sources import lines
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     import pyarrow as pa
@@ -45,60 +46,6 @@ NAME = "tcp_probe"
 DESCRIPTION = "tcp_probe events (ftrace trace or trace_pipe, trace-cmd report, perf script)"
 
 REORDER_NS = 1_000_000  # per-CPU clocks disagree by less; a larger step back is left as it is
-#: ``[cpu] (tgid) flags time: period system:``, or ``-pid cpuFLAGS time:`` (trace-cmd report -l). What is before it is
-#: left out: a command's name may hold anything.
-_ENVELOPE = (
-    r"(?:\[\d{1,4}\]\s+|-\d{1,8}+\s{1,12}+\d{1,4}+(?=[^\s:]))(?:\(\s*[\d-]+\)\s+)?(?:[^\s:]{3,8}\s+)?"
-    r"(\d{1,18})(?:\.(\d{6}(?:\d{3})?))?:\s+(?:\d+\s+)?(?:tcp:)?"
-)
-_NUMBER, _SEQUENCE = r"(\d{1,10})", r"(?:0x)?([0-9a-f]{1,8})"
-_KEYS = (
-    "src",
-    "dest",
-    "data_len",
-    "length",
-    "snd_nxt",
-    "snd_una",
-    "snd_cwnd",
-    "ssthresh",
-    "snd_wnd",
-    "srtt",
-    "rcv_wnd",
-)
-_BODY = (
-    rf"src=(\S+) dest=(\S+)(?: mark=\S+)? (data_len|length)={_NUMBER} snd_nxt={_SEQUENCE} snd_una={_SEQUENCE} "
-    rf"snd_cwnd={_NUMBER} ssthresh={_NUMBER} snd_wnd={_NUMBER} srtt={_NUMBER} rcv_wnd={_NUMBER}"
-    r"(?: sock_cookie=([0-9a-f]{1,16}))?(?=\s|$)"
-)
-_PROBE = re.compile(rf"{_ENVELOPE}tcp_probe:\s+(?:family=\S+ )?{_BODY}")
-_PAYLOAD = re.compile(_BODY)
-_EVENT = re.compile(rf"{_ENVELOPE}(\w+):\s+(.*)")
-_PAIR = re.compile(r"(\w+)=(\S+)")
-_COMMENT = re.compile(r"\s*(?:#|$)|cpus=\d+$|version = \d+$|CPU \d+ is empty$")
-_LOST = re.compile(r"CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]")
-_WRITTEN = re.compile(r"# entries-in-buffer/entries-written: (\d{1,18})/(\d{1,18})\b")
-#: Layouts of the tracers that cannot be read: what their lines look like, and what to do.
-_LAYOUTS = (
-    (
-        r"^# latency: |\blatency trace v\d|\d{1,12}us[ !+#*@$]{0,4}:\s+tcp_probe:",
-        "latency-format lines have no absolute time; turn the trace option latency-format off",
-    ),
-    (
-        r"<INVALID-SIZE>|tcp_probe:\s.*\bsaddr=",
-        "raw fields do not show the addresses; turn the trace option fields (or -R of trace-cmd) off",
-    ),
-    (r"^\s*[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ type: \d+", "lines are raw; turn the trace options raw and hex off"),
-    (r"^tcp_probe:\s", "lines have no time; turn the trace option context-info on"),
-    (
-        r"^\s*\d+\.\d+\s+\d+\s+(?:family=\S+ )?src=\S+ dest=",
-        "perf report rounds times and merges events; use perf script",
-    ),
-)
-_UNREADABLE = tuple((re.compile(layout), reason) for layout, reason in _LAYOUTS)
-_SNIFF = re.compile(
-    rf"{_ENVELOPE}(?:tcp_probe|tcp_retransmit_skb|tcp_cong_state_set|tcp_receive_reset|tcp_destroy_sock|"
-    r"tcp_rcv_space_adjust|tcp_send_reset|tcp_retransmit_synack):\s"
-)
 
 
 def sniff(head: bytes) -> bool:
@@ -110,12 +57,8 @@ def sniff(head: bytes) -> bool:
     if text.startswith("# tracer: "):
         return True
     rows = [row for row in text.splitlines()[:2000] if row and row[0] not in "\t#"]
-    own = sum(1 for row in rows if _SNIFF.search(row) or _refusable(row))
-    return own > 0 and 10 * (own + sum(1 for row in rows if _EVENT.search(row))) >= len(rows)
-
-
-def _refusable(text: str) -> bool:
-    return "snd_cwnd" in text and any(layout.search(text) for layout, _ in _UNREADABLE)
+    own = sum(1 for row in rows if tracers.TCP_EVENT.search(row) or ("snd_cwnd" in row and tracers.unreadable(row)))
+    return own > 0 and 10 * (own + sum(1 for row in rows if tracers.EVENT.search(row))) >= len(rows)
 
 
 def parse(stream: Stream, log: DiagnosticLog, options: ParseOptions) -> Iterator[tuple[str, pa.Table]]:
@@ -186,7 +129,7 @@ class _Reader:
 
     def read(self, line: Line) -> None:
         """Take one line."""
-        found = _PROBE.search(line.text, 0, LINE_CHARS)
+        found = tracers.PROBE.search(line.text, 0, LINE_CHARS)
         if len(line.text) > LINE_CHARS:
             self._torn(line, f"more than {LINE_CHARS} characters")
         elif found is None:
@@ -273,14 +216,14 @@ class _Reader:
 
     def _other(self, line: Line) -> None:
         text = line.text
-        if _COMMENT.match(text):
+        if tracers.COMMENT.match(text):
             self._comment(line)
-        elif lost := _LOST.match(text):
+        elif lost := tracers.LOST.match(text):
             count = int(lost.group(2)) if lost.group(2) else 1
             self.lost = (self.lost or 0) + count
             message = f"the kernel's buffer was full: {lost.group(2) or 'some'} events of CPU {lost.group(1)} are lost"
             self.log.add("lost_events", message, line=line.number, offset_bytes=line.offset_bytes, count=count)
-        elif event := _EVENT.search(text):
+        elif event := tracers.EVENT.search(text):
             self._event(line, event)
         else:
             self._unreadable(line)
@@ -289,17 +232,16 @@ class _Reader:
         self._reject(line)
         if line.text.startswith("##### CPU "):
             self.log.add("overwritten_events", f"older events are gone: {line.text.strip('# ')}", line=line.number)
-        elif (written := _WRITTEN.match(line.text)) and (gone := int(written.group(2)) - int(written.group(1))) > 0:
+        elif (written := tracers.WRITTEN.match(line.text)) and (
+            gone := int(written.group(2)) - int(written.group(1))
+        ) > 0:
             message = f"the kernel's buffer was full: the oldest {gone} events were overwritten"
             self.log.add("overwritten_events", message, line=line.number, count=min(gone, 1 << 62))
 
     def _reject(self, line: Line) -> None:
         """Raise where the tracer's layout as a whole cannot be read."""
-        if self.records:
-            return
-        for layout, reason in _UNREADABLE:
-            if layout.search(line.text):
-                raise FormatError(f"{self.log.input}: line {line.number}: tcp_probe events, but {reason}")
+        if not self.records and (reason := tracers.unreadable(line.text)):
+            raise FormatError(f"{self.log.input}: line {line.number}: tcp_probe events, but {reason}")
 
     def _unreadable(self, line: Line) -> None:
         self._reject(line)
@@ -319,9 +261,9 @@ class _Reader:
         seconds, fraction, name, body = event.groups()
         if name == "tcp_probe":
             self._reject(line)
-            pairs = dict(_PAIR.findall(body))
-            order = [*_KEYS, "sock_cookie"]
-            if found := _PAYLOAD.match(" ".join(f"{key}={pairs[key]}" for key in order if key in pairs)):
+            pairs = dict(tracers.PAIR.findall(body))
+            order = [*tracers.KEYS, "sock_cookie"]
+            if found := tracers.PAYLOAD.match(" ".join(f"{key}={pairs[key]}" for key in order if key in pairs)):
                 self._probe(line, seconds, fraction, found.groups())
             else:
                 self._torn(line, "a tcp_probe line lacks some of its fields")
@@ -332,7 +274,7 @@ class _Reader:
 
     def _companion(self, line: Line, event: re.Match[str]) -> None:
         seconds, fraction, name, body = event.groups()
-        pairs = dict(_PAIR.findall(body))
+        pairs = dict(tracers.PAIR.findall(body))
         time = self._time(line, seconds, fraction)
         if time is None:
             return
