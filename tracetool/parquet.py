@@ -1,8 +1,8 @@
 """One Parquet file, written by a thread of its own while the next rows are made.
 
 How a column is stored follows from what it holds: numbers that grow along a flow are kept as differences, or lose
-their equal high bytes (byte stream split), words are dictionaries, and what is left is plain. `packets` are compressed
-with lz4, which costs little, and the tables that are short with zstd; `docs/performance.md` has the measurements.
+their equal high bytes (byte stream split) where flows are mixed, words are dictionaries, and what is left is plain.
+zstd where it gains much, lz4 where it does not; `docs/performance.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 _AHEAD = 2  # pieces that may wait to be written
 _BATCH = 1 << 16  # values that are encoded at once
-_SPLIT = frozenset({"ip_id"})
-_DELTA = frozenset({"frame", "time", "seq", "ack", "tsval", "tsecr", "snd_una", "snd_nxt", "start", "end"})
-_EDGES = "sack.list.element"
+_SPLIT = frozenset({"frame", "time", "tsval", "tsecr", "ip_id"})
+_DENSE = frozenset({"tsval", "tsecr"})
+_DELTA = frozenset({"frame", "time", "seq", "ack", "sack.list.element", "snd_una", "snd_nxt", "start", "end"})
 _SOUGHT = ("frame", "time", "flow")  # columns by which rows are chosen: row groups carry their bounds
 
 
@@ -114,9 +114,9 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
     names = [f"{column.name}.list.element" if _is_list(column) else column.name for column in physical]
     words = [column.name for column in physical if _is_word(column)]
     if table == "packets":
-        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA or name == _EDGES}
+        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
         encoding |= {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
-        compression = dict.fromkeys(names, "lz4")
+        compression = {name: "zstd" if name in _DENSE else "lz4" for name in names}
         dictionary = words
     else:
         encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
