@@ -33,10 +33,10 @@ INGEST = "import sys; from tracetool.ingest import ingest; ingest(sys.argv[1], s
 TCPTRACE = ["tcptrace", "-n", "-l", "-r", "-W"]
 CONVERSATIONS = ["tshark", "-n", "-q", "-z", "conv,tcp", "-r"]
 FIELDS = (
-    "frame.number frame.time_epoch tcp.stream ip.src ip.dst tcp.srcport tcp.dstport tcp.seq tcp.ack tcp.len tcp.flags "
-    "tcp.window_size tcp.analysis.ack_rtt tcp.analysis.retransmission tcp.analysis.fast_retransmission "
-    "tcp.analysis.duplicate_ack tcp.analysis.bytes_in_flight"
-).split()  # noqa: SIM905 - one name per line would be longer
+    "frame.number", "frame.time_epoch", "tcp.stream", "ip.src", "ip.dst", "tcp.srcport", "tcp.dstport", "tcp.seq",
+    "tcp.ack", "tcp.len", "tcp.flags", "tcp.window_size", "tcp.analysis.ack_rtt", "tcp.analysis.retransmission",
+    "tcp.analysis.fast_retransmission", "tcp.analysis.duplicate_ack", "tcp.analysis.bytes_in_flight",
+)  # fmt: skip
 ANALYSIS = ["tshark", "-n", "-T", "fields", *(word for name in FIELDS for word in ("-e", name)), "-r"]
 SAMPLES = Path(__file__).resolve().parents[1] / "sample_traces"
 QUERIES = """
