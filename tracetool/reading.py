@@ -153,7 +153,7 @@ def _take_one(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told | 
     with source.open() as stream:
         parser = parsers.detect(stream.head(), source.label, table=bool(task.options.columns))
         summary = _write(
-            parser.parse(stream, log, task.options), writer, log, lambda: told and told(stream.stored_bytes, total)
+            parser.parse(stream, log, task.options), writer, lambda: told and told(stream.stored_bytes, total)
         )
         if stream.damage is not None:
             log.add("damaged_compression", stream.damage, severity="error", offset_bytes=stream.position)
@@ -166,13 +166,13 @@ def _take_joined(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told
     """Read the parts of a capture into tables; return what the manifest says of them."""
     joined = Joined(task.sources, log)
     total = sum(source.size_bytes or 0 for source in task.sources)
-    summary = _write(joined.pieces(), writer, log, lambda: told and told(joined.stored_bytes, total))
+    summary = _write(joined.pieces(), writer, lambda: told and told(joined.stored_bytes, total))
     _summarise(summary, writer, log)
     sha256, size = joined.digest
     return {"format": joined.format, "size_bytes": size, "sha256": sha256, "parts": joined.parts}
 
 
-def _write(pieces: Pieces, writer: InputWriter, log: DiagnosticLog, tell: Callable[[], object]) -> pa.Table:
+def _write(pieces: Pieces, writer: InputWriter, tell: Callable[[], object]) -> pa.Table:
     """Write what a parser yields; return its row of `inputs`, which is not complete yet."""
     summary = tables.empty("inputs")
     for table, rows in pieces:

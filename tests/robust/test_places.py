@@ -51,7 +51,7 @@ def one_line(done: subprocess.CompletedProcess) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("size", ["64k", "300k"])
+@pytest.mark.parametrize("size", ["64k", "200k"])
 def test_a_full_disk(tmp_path, size):
     """Whatever fits is there and whole; what does not leaves nothing behind; with room, the run is finished."""
     with small_disk(tmp_path / "disk", size) as disk:
