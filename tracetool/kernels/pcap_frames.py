@@ -9,6 +9,7 @@ from typing import Any
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.loads import be32, le32
+from tracetool.kernels.prefetch import prefetch
 
 MORE, FULL, BAD, FOUND = (
     0,
@@ -18,6 +19,7 @@ MORE, FULL, BAD, FOUND = (
 )  # needs more bytes; needs more room for frames; a length that cannot be; resynchronised
 NORMAL, MAYBE_SWAPPED, SWAPPED = 0, 1, 2  # order of the two lengths: files before version 2.4
 RUN = 3  # records in a row that make a place plausible
+AHEAD = 1024  # bytes to ask for in advance: each header says where the next one is, too late to read it at once
 PLAUSIBLE_BYTES = 262_144  # libpcap's MAXIMUM_SNAPLEN
 _DAY = 86_400
 
@@ -82,6 +84,7 @@ def walk(
         frame.interface = 0
         count += 1
         at += header + captured
+        prefetch(buffer, at + AHEAD)
     return count, at, MORE
 
 

@@ -1,0 +1,78 @@
+"""Kernels are compiled once; later they are loaded without numba, and say the same."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tracetool.kernels import _code
+from tracetool.kernels._jit import kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from tracetool.kernels.sequences import unwrap
+print(unwrap(5, 0xFFFFFFF0, 0), "numba" in sys.modules)
+"""
+
+
+def unwrapped(cache: Path) -> str:
+    environment = os.environ | {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout.strip()
+
+
+def test_what_was_compiled_is_loaded_without_numba(tmp_path):
+    assert unwrapped(tmp_path) == "21 True"
+    assert unwrapped(tmp_path) == "21 False"
+    (kept,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    content = bytearray(kept.read_bytes())
+    content[-1] ^= 1
+    kept.write_bytes(content)
+    assert unwrapped(tmp_path) == "21 True", "damaged machine code must not be run"
+    assert unwrapped(tmp_path) == "21 False"
+
+
+def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path):
+    (tmp_path / "tracetool").write_text("in the way")
+    assert unwrapped(tmp_path) == "21 True"
+    assert unwrapped(tmp_path) == "21 True"
+
+
+@kernel
+def parts(numbers, scale, double, most):
+    found = np.zeros((2, len(numbers)))
+    for k in range(len(numbers)):
+        found[0, k] = numbers[k] * scale
+        found[1, k] = 2 * numbers[k] if double else numbers[k]
+        if numbers[k] > most:
+            raise ValueError("more than the most")
+    return found, len(numbers), double, scale
+
+
+def test_numbers_arrays_and_exceptions_come_back():
+    numbers = np.arange(6, dtype=np.int32)
+    found, count, double, scale = parts(numbers[::2], 0.5, True, np.uint8(9))
+    assert found.tolist() == [[0, 1, 2], [0, 4, 8]]
+    assert (count, double, scale) == (3, True, 0.5)
+    still = numbers.copy()
+    still.flags.writeable = False
+    assert parts(still, 1.0, False, 9)[0].tolist() == [list(range(6))] * 2
+    assert parts(numbers[:0], 1.0, False, 9)[0].shape == (2, 0)
+    with pytest.raises(ValueError, match="more than the most"):
+        parts(numbers, 1.0, False, 4)
+    with pytest.raises(TypeError, match="not str"):
+        parts("numbers", 1.0, False, 4)
+
+
+def test_a_kernel_is_known_by_its_file_and_those_that_it_imports():
+    folder = Path(_code.__file__).parent
+    sources = _code._sources(str(folder / "sequences.py")).decode()
+    assert {line.split()[0] for line in sources.splitlines()} == {"sequences.py", "_bare.py", "_jit.py", "_code.py"}
+    assert "decode.py" not in _code._sources(str(folder / "gather.py")).decode()
+    assert "layers.py" in _code._sources(str(folder / "decode.py")).decode()
