@@ -175,10 +175,10 @@ class _Reader:
         flow, time = self._flow(name), number(value.get("t"), 1e6)
         if flow is None:
             return
-        if time is None:
+        if time is None or time > TIME_MAX_NS // 1000:
             self.odd += 1
             return
-        time *= 1000
+        time *= 1000  # a float holds microseconds of an epoch, not nanoseconds
         flow.seen(time)
         self.records += 1
         if "tcp_cwnd" in value or "tcp_rtt" in value:

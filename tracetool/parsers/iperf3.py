@@ -225,13 +225,13 @@ class _Report:
             side.omitted_s[socket] = float(end)
         time = side.start_ns + round((end + offset) * 1e6) * 1000
         begin = number(stream.get("start"), 1e9) or 0
-        flow.seen(side.start_ns + begin + round(offset * 1e6) * 1000)
+        flow.seen(min(side.start_ns + begin + round(offset * 1e6) * 1000, time))
         flow.seen(time)
         sends = bool(stream.get("sender", not side.reverse))
         direction = outward if sends else {"a2b": "b2a", "b2a": "a2b"}[outward]
         if side is self.local:
             column = f"payload_bytes_{direction}"
-            flow.facts[column] = flow.facts.get(column, 0) + (number(stream.get("bytes")) or 0)
+            flow.facts[column] = number((flow.facts.get(column) or 0) + (number(stream.get("bytes")) or 0))
         cwnd, rtt = number(stream.get("snd_cwnd")), number(stream.get("rtt"), 1000)
         if (resent := number(stream.get("retransmits"))) is not None:
             side.retransmits[socket] = side.retransmits.get(socket, 0) + resent
