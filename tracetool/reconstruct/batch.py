@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from tracetool.kernels import packet_records as pr
 from tracetool.reconstruct.flow import FlowPackets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from tracetool.reconstruct.whole_flows import Rows
 
     Ints = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
@@ -105,57 +106,45 @@ class Batch:
         )
 
 
-def batch_of(rows: pa.Table) -> Batch:
-    """Arrays of some rows of `packets`, in any order.
+def batch_of(rows: Rows) -> Batch:
+    """Arrays of some packets, in any order.
 
     Examples
     --------
     >>> batch_of(rows).flows  # doctest: +SKIP
     array([0, 1])
     """
-    flow, frame = _ints(rows, "flow"), _ints(rows, "frame")
-    raw = _ints(rows, "window_raw")
-    window = np.where(raw == 0, 0, _ints(rows, "window_bytes"))  # 0 needs no scale
-    order = np.argsort((flow << 40) | frame, kind="stable")  # runs sorted already: this merges them
-    flow = flow[order]
+    records = rows.records
+    size = len(records)
+    key = records["flow"].astype(np.int64) << 40 | records["frame"]
+    order = np.argsort(key, kind="stable")  # runs sorted already: this merges them
+    flow = records["flow"][order].astype(np.int64)
     starts = np.flatnonzero(np.diff(flow, prepend=-1))
-    bounds = np.append(starts, len(flow)).astype(np.int64)
-    direction = rows["direction"]
-    sack = rows["sack"].combine_chunks()
-    lengths = pc.fill_null(pc.list_value_length(sack), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    edges = pc.list_flatten(sack).to_numpy(zero_copy_only=False).astype(np.int64)
-    begins = np.cumsum(lengths) - lengths
-    lengths, begins = lengths[order], begins[order]
-    sack_at = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    bounds = np.append(starts, size).astype(np.int64)
+    columns = np.empty((pr.COLUMNS, size + 1), np.int64)
+    way, ecn, sacks = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(len(rows.edges), np.int64)
+    pr.columns_of(records, order, rows.edges, columns, way, ecn, sacks)
+    each = columns[:, :size]
     return Batch(
         flows=flow[starts],
         bounds=bounds,
         flow=np.repeat(np.arange(len(starts)), np.diff(bounds)),
-        way=pc.not_equal(direction, DIRECTIONS[0]).to_numpy().astype(np.uint8)[order],
-        time=_ints(rows, "time")[order],
-        frame=frame[order],
-        seq=_ints(rows, "seq")[order],
-        ack=_ints(rows, "ack")[order],
-        payload=_ints(rows, "payload_bytes")[order],
-        segments=_ints(rows, "segments")[order],
-        flags=_ints(rows, "flags", 0)[order],
-        window=window[order],
-        window_raw=raw[order],
-        tsval=_ints(rows, "tsval")[order],
-        tsecr=_ints(rows, "tsecr")[order],
-        ip_id=_ints(rows, "ip_id")[order],
-        frame_bytes=_ints(rows, "frame_bytes")[order],
-        captured=_ints(rows, "captured_bytes")[order],
-        ecn=_ints(rows, "ecn", 0)[order].astype(np.uint8),
-        sack_at=sack_at,
-        sacks=edges[np.repeat(begins, lengths) + np.arange(sack_at[-1]) - np.repeat(sack_at[:-1], lengths)],
+        way=way,
+        time=each[pr.TIME],
+        frame=each[pr.FRAME],
+        seq=each[pr.SEQ],
+        ack=each[pr.ACK],
+        payload=each[pr.PAYLOAD],
+        segments=each[pr.SEGMENTS],
+        flags=each[pr.FLAGS],
+        window=each[pr.WINDOW],
+        window_raw=each[pr.WINDOW_RAW],
+        tsval=each[pr.TSVAL],
+        tsecr=each[pr.TSECR],
+        ip_id=each[pr.IP_ID],
+        frame_bytes=each[pr.FRAME_BYTES],
+        captured=each[pr.CAPTURED],
+        ecn=ecn,
+        sack_at=columns[pr.SACK_AT],
+        sacks=sacks,
     )
-
-
-def _ints(rows: pa.Table, name: str, unknown: int = -1) -> Ints:
-    column = rows[name]
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    if column.null_count:
-        column = pc.fill_null(column.cast(pa.int64()), unknown)
-    return np.asarray(column.to_numpy(), np.int64)

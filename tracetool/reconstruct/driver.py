@@ -7,9 +7,10 @@ read, so that a repeated run gives the same files.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,31 +25,52 @@ from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
 from tracetool.reconstruct.samples import dictionary
-from tracetool.reconstruct.stats import flow_stats
+from tracetool.reconstruct.stats import counted, flow_stats
 from tracetool.reconstruct.tracking import tracked
 from tracetool.reconstruct.vantage import vantage
-from tracetool.reconstruct.whole_flows import whole_flows
+from tracetool.reconstruct.whole_flows import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
     from tracetool.dataset import Dataset, InputWriter
     from tracetool.ingest import Progress
+    from tracetool.reconstruct.stats import Counted
+    from tracetool.reconstruct.whole_flows import Pending, Rows
 
 INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
 
 
+#: Rows of `flow_stats` are made of so many flows at once, or of the RTT samples of so many packets.
+STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What is known of the flows of one batch: tables by name, without the column `input`."""
+    """What is known of the flows of one batch.
 
-    flows: npt.NDArray[np.int64]
+    Attributes
+    ----------
+    packets
+        Their number.
+    tables
+        Tables by name, without the column `input`; not yet `flow_stats`.
+    flows
+        Row of the table `flows` of each, with its vantage.
+    counted
+        What `flow_stats` is made of, beside `cc`: flow, direction, cc, cc_confidence.
+    odd
+        What they tell of the capture.
+    """
+
     packets: int
     tables: dict[str, pa.Table]
+    flows: list[dict[str, Any]]
+    counted: Counted
+    cc: pl.DataFrame
     odd: pl.DataFrame
-    places: list[str]
 
 
 def infer(
@@ -85,14 +107,22 @@ def _from_packets(
             counts[np.arange(len(counts)) != only] = 0
         done, total = 0, int(counts.sum())
         odd: list[pl.DataFrame] = []
+        waiting: list[Results] = []
         for result in _results(dataset, name, flows, counts, threads):
             for table, rows in result.tables.items():
                 writer.write(table, _named(table, rows, name))
-            places[result.flows] = result.places
+            for row in result.flows:
+                places[row["flow"]] = row["vantage"]
             odd.append(result.odd)
+            waiting.append(replace(result, tables={}))
+            if sum(len(r.flows) for r in waiting) > STATS_FLOWS or sum(r.packets for r in waiting) > STATS_PACKETS:
+                writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
+                waiting = []
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
+        if waiting:
+            writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
         if (found := oddities(odd)).height:
             writer.write("diagnostics", _named("diagnostics", found.to_arrow(), name))
         flows = flows.with_columns(vantage=pl.Series(places.tolist(), dtype=pl.String))
@@ -106,36 +136,52 @@ def _results(
     dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64], threads: int
 ) -> Iterator[Results]:
     parts = os.cpu_count() or 1  # whatever the number of threads: the same machine gives the same batches
-    with ThreadPoolExecutor(threads) as pool:
+    with tempfile.TemporaryFile() as spilled, ThreadPoolExecutor(threads) as pool:
         under_way: deque[Any] = deque()
         for file in dataset.opened("packets", [name]):
-            for numbers, packets in whole_flows(file, counts, parts=parts):
+            for pending in batches(file, counts, spilled, parts=parts):
                 if len(under_way) >= threads:
                     yield under_way.popleft().result()
-                under_way.append(pool.submit(_work, packets, flows[numbers.start : numbers.stop]))
-                del packets
+                under_way.append(pool.submit(_take, pending, flows[pending.flows.start : pending.flows.stop]))
+                del pending
         while under_way:
             yield under_way.popleft().result()
 
 
-def _work(packets: pa.Table, flows: pl.DataFrame) -> Results:
-    """All that is to be known of one batch of flows, given their rows of `flows`."""
+def _take(pending: Pending, flows: pl.DataFrame) -> Results:
+    return work(pending.take(), flows)
+
+
+def work(packets: Rows, flows: pl.DataFrame) -> Results:
+    """All that is to be known of one batch of flows, given their rows of `flows`, from the first to the last.
+
+    Parameters
+    ----------
+    packets
+        Packets of whole flows.
+    flows
+        Rows of `flows` by flow number, from the first of the batch to its last; some may have no packets here.
+    """
     batch = batch_of(packets)
     del packets
-    flows = flows.filter(pl.col("flow").is_in(batch.flows))
-    tcp = (flows["protocol"] == "tcp").to_numpy()
-    sack = flows["sack_permitted"].fill_null(True).to_numpy()
+    rows = flows[batch.flows - flows["flow"][0]].to_dicts()
+    tcp = np.array([row["protocol"] == "tcp" for row in rows])
+    sack = np.array([row["sack_permitted"] is not False for row in rows])
     found = tracked(batch, tcp, sack)
     payload = np.zeros((len(tcp), 2), np.int64)
     np.add.at(payload, (batch.flow, batch.way), batch.payload)
-    places = vantage(found.echo, payload)
-    rows = flows.with_columns(vantage=pl.Series(places, dtype=pl.String)).to_dicts()
+    for row, place in zip(rows, vantage(found.echo, payload), strict=True):
+        row["vantage"] = place
     inferred, cc = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
-    stats = flow_stats(batch, found, rows, places).join(cc, ["flow", "direction"], how="left")
     happened = events(batch, found)
-    made = {"rtts": rtts(batch, found), "events": happened, "flow_stats": stats}
-    known = {**inferred, **{table: frame.to_arrow() for table, frame in made.items()}}
-    return Results(batch.flows, len(batch), known, tally(happened), places)
+    made = {**inferred, "rtts": rtts(batch, found), "events": happened}
+    return Results(len(batch), made, rows, counted(batch, found), cc, tally(happened))
+
+
+def _stats(results: Sequence[Results]) -> pa.Table:
+    """Rows of `flow_stats` of some batches."""
+    stats = flow_stats([result.counted for result in results], [row for result in results for row in result.flows])
+    return stats.join(pl.concat([result.cc for result in results]), ["flow", "direction"], how="left").to_arrow()
 
 
 def _named(table: str, rows: pa.Table, name: str) -> pa.Table:

@@ -9,6 +9,7 @@ import numpy as np
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
+from tracetool.kernels.rounds import count_rounds
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,7 +100,7 @@ def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int, conf
         "exit_cause": cause,
         "cwnd_exit_segments": cwnd if ended else None,
         "ssthresh_segments": threshold if ended and threshold < wc.INFINITE else None,
-        "rounds": _rounds(events, first, end),
+        "rounds": count_rounds(events, first, end, MAX_ROUNDS),
         "min_rtt_ns": min_rtt or None,
         "rtt_exit_ns": (rtt if rtt > 0 else int(events[end, rc.SRTT_AFTER]) or None) if ended else None,
         "bdp_segments": bdp,
@@ -151,22 +152,6 @@ def _bdp(events: Ints, end: int, min_rtt: int) -> float | None:
     if elapsed < srtt or delivered <= 0:
         return None
     return delivered / elapsed * min_rtt
-
-
-def _rounds(events: Ints, first: int, end: int) -> int:
-    """Round trips from one event to another: each ends when what was sent at its start is acknowledged."""
-    una = np.maximum.accumulate(events[first : end + 1, rc.UNA_BEFORE])
-    nxt = events[first : end + 1, rc.NXT_BEFORE]
-    rounds, at = 1, 0
-    while rounds < MAX_ROUNDS:
-        following = int(np.searchsorted(una, nxt[at], side="left"))
-        if following >= len(una):
-            break
-        at = max(following, at + 1)
-        if at >= len(una):
-            break
-        rounds += 1
-    return rounds
 
 
 def recoveries(events: Ints, window: Ints) -> list[dict[str, Any]]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+import pyarrow as pa
 
 from tracetool.kernels import track, track_acks
 from tracetool.reconstruct.batch import DIRECTIONS
+from tracetool.reconstruct.samples import dictionary, unless_negative
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,7 +57,21 @@ MARKS = {
 }
 
 
-def events(batch: Batch, tracked: Tracked) -> pl.DataFrame:
+_BEFORE, _AFTER = "before what follows it", "after what follows it"
+#: Evidence of what was late, then of all else, then of what is missing: the words of the column.
+_LATE = len(EVIDENCE)
+_WORDS = (
+    *((text or "").replace("{}", _AFTER) for text in EVIDENCE),
+    *((text or "").replace("{}", _BEFORE) for text in EVIDENCE),
+    "acknowledged, but not in the capture",
+)
+_MISSING = len(_WORDS) - 1
+_KINDS = sorted({*KINDS.values(), *MARKS.values(), "tail_loss_probe", "duplicate_frame", "not_captured"})
+#: Columns of the numbers; -1 is unknown where that can be.
+_AT, _WAY, _KIND, _TRIGGER, _SEQ, _BYTES, _SEGMENTS, _EVIDENCE = range(8)
+
+
+def events(batch: Batch, tracked: Tracked) -> pa.Table:
     """Retransmissions and their trigger, reordering, data not captured, duplicate and probing packets.
 
     Parameters
@@ -68,25 +83,46 @@ def events(batch: Batch, tracked: Tracked) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
-        Columns of `events` without `input`, sorted by flow, direction, time and frame. A packet has one row for each
-        thing it is; a retransmission that was not needed is a `spurious_retransmission`, else one by which the sender
-        probed for a lost tail is a `tail_loss_probe`.
+    pyarrow.Table
+        Columns of `events` without `input`, sorted by flow, direction, time, frame and kind; words are dictionaries. A
+        packet has one row for each thing it is; a retransmission that was not needed is a `spurious_retransmission`,
+        else one by which the sender probed for a lost tail is a `tail_loss_probe`.
 
     Examples
     --------
     >>> events(batch, tracked)["kind"].value_counts()  # doctest: +SKIP
     """
-    parts = [
-        *(_sent(batch, tracked, code, kind) for code, kind in KINDS.items()),
-        *(_rows(batch, np.flatnonzero(tracked.marks & mark), kind) for mark, kind in MARKS.items()),
-        _rows(batch, np.flatnonzero(tracked.copy), "duplicate_frame", bytes_=batch.payload),
-        _not_captured(batch, tracked),
-    ]
-    return pl.concat(parts).sort("flow", "direction", "time", "frame", "kind").with_columns(origin=pl.lit("inferred"))
+    rows = np.concatenate(
+        [
+            *(_sent(batch, tracked, code, kind) for code, kind in KINDS.items()),
+            *(_rows(batch, np.flatnonzero(tracked.marks & mark), kind) for mark, kind in MARKS.items()),
+            _rows(batch, np.flatnonzero(tracked.copy), "duplicate_frame", bytes_=batch.payload),
+            *_not_captured(batch, tracked),
+        ],
+        axis=1,
+    )
+    at = rows[_AT]
+    order = np.lexsort((rows[_KIND], batch.frame[at], batch.time[at], rows[_WAY], batch.flow[at]))
+    rows, at = rows[:, order], at[order]
+    known = (rows[_EVIDENCE] != 0) & (rows[_EVIDENCE] != _LATE)
+    return pa.table(
+        {
+            "flow": pa.array(batch.flows[batch.flow[at]].astype(np.int32)),
+            "direction": dictionary(rows[_WAY].astype(np.int8), DIRECTIONS),
+            "time": pa.array(batch.time[at]).cast(pa.timestamp("ns", "UTC")),
+            "frame": pa.array(batch.frame[at]),
+            "kind": dictionary(rows[_KIND].astype(np.int8), _KINDS),
+            "trigger": dictionary(rows[_TRIGGER].astype(np.int8) - 1, TRIGGERS[1:]),
+            "seq": pa.array(rows[_SEQ]),
+            "bytes": unless_negative(rows[_BYTES], may=True),
+            "segments": unless_negative(rows[_SEGMENTS].astype(np.int32), may=True),
+            "evidence": dictionary(np.where(known, rows[_EVIDENCE], -1).astype(np.int8), _WORDS),
+            "origin": dictionary(np.zeros(len(at), np.int8), ("inferred",)),
+        }
+    )
 
 
-def _sent(batch: Batch, tracked: Tracked, code: int, kind: str) -> pl.DataFrame:
+def _sent(batch: Batch, tracked: Tracked, code: int, kind: str) -> Ints:
     at = np.flatnonzero(tracked.kind == code)
     again = code in {track.RETRANSMISSION, track.SPURIOUS}
     rows = _rows(
@@ -95,19 +131,15 @@ def _sent(batch: Batch, tracked: Tracked, code: int, kind: str) -> pl.DataFrame:
         kind,
         bytes_=tracked.again if again else batch.payload,
         segments=tracked.again_segments if again else batch.segments,
-        trigger=tracked.trigger,
-        evidence=tracked.evidence,
     )
-    when = {track.OUT_OF_ORDER: "before what follows it"}.get(code, "after what follows it")
-    rows = rows.with_columns(pl.col("evidence").str.replace("{}", when, literal=True))
+    rows[_TRIGGER] = tracked.trigger[at]
+    rows[_EVIDENCE] = tracked.evidence[at] + (_LATE if code == track.OUT_OF_ORDER else 0)
     if code == track.RETRANSMISSION:
-        rows = rows.with_columns(
-            kind=pl.when(pl.col("trigger") == "tlp").then(pl.lit("tail_loss_probe")).otherwise("kind")
-        )
+        rows[_KIND, rows[_TRIGGER] == TRIGGERS.index("tlp")] = _KINDS.index("tail_loss_probe")
     return rows
 
 
-def _not_captured(batch: Batch, tracked: Tracked) -> pl.DataFrame:
+def _not_captured(batch: Batch, tracked: Tracked) -> list[Ints]:
     """Data that was acknowledged but is not in the capture; its direction is the data's, whichever packet shows it.
 
     Of a direction that was not captured at all, nothing is listed packet by packet.
@@ -115,46 +147,24 @@ def _not_captured(batch: Batch, tracked: Tracked) -> pl.DataFrame:
     seen = np.zeros((len(batch.flows), 2), bool)
     seen[batch.flow, batch.way] = True
     parts = []
-    for column, ways in enumerate((batch.way, 1 - batch.way)):
-        at = np.flatnonzero((tracked.missing[:, column] > 0) & seen[batch.flow, ways])
-        rows = _rows(batch, at, "not_captured", seq=tracked.missing_at[:, column], bytes_=tracked.missing[:, column])
-        parts.append(rows.with_columns(direction=pl.Series(DIRECTIONS).gather(ways[at])))
-    return pl.concat(parts).with_columns(evidence=pl.lit("acknowledged, but not in the capture"))
+    for column in range(2):
+        at = np.flatnonzero(tracked.missing[:, column] > 0)
+        ways = batch.way[at] if column == 0 else 1 - batch.way[at]
+        shown = seen[batch.flow[at], ways]
+        at, ways = at[shown], ways[shown]
+        rows = _rows(batch, at, "not_captured", bytes_=tracked.missing[:, column])
+        rows[_WAY], rows[_SEQ], rows[_EVIDENCE] = ways, tracked.missing_at[at, column], _MISSING
+        parts.append(rows)
+    return parts
 
 
-def _rows(
-    batch: Batch,
-    at: Ints,
-    kind: str,
-    *,
-    seq: Ints | None = None,
-    bytes_: Ints | None = None,
-    segments: Ints | None = None,
-    trigger: npt.NDArray[np.uint8] | None = None,
-    evidence: npt.NDArray[np.uint8] | None = None,
-) -> pl.DataFrame:
+def _rows(batch: Batch, at: Ints, kind: str, *, bytes_: Ints | None = None, segments: Ints | None = None) -> Ints:
     """Rows of one kind; an acknowledgement (no bytes given) is named by the number it acknowledges."""
-    number = seq if seq is not None else batch.seq if bytes_ is not None else batch.ack
-    size = len(at)
-    return pl.DataFrame(
-        {
-            "flow": batch.flows[batch.flow[at]].astype(np.int32),
-            "direction": pl.Series(DIRECTIONS).gather(batch.way[at]),
-            "time": pl.Series(batch.time[at]).cast(pl.Datetime("ns", "UTC")),
-            "frame": batch.frame[at],
-            "kind": pl.Series([kind], dtype=pl.String).new_from_index(0, size),
-            "trigger": _words(TRIGGERS, trigger, at),
-            "seq": number[at],
-            "bytes": bytes_[at] if bytes_ is not None else pl.Series([None], dtype=pl.Int64).new_from_index(0, size),
-            "segments": segments[at].astype(np.int32)
-            if segments is not None
-            else pl.Series([None], dtype=pl.Int32).new_from_index(0, size),
-            "evidence": _words(EVIDENCE, evidence, at),
-        }
-    )
-
-
-def _words(words: tuple[str | None, ...], codes: npt.NDArray[np.uint8] | None, at: Ints) -> pl.Series:
-    if codes is None:
-        return pl.Series([None], dtype=pl.String).new_from_index(0, len(at))
-    return pl.Series(words, dtype=pl.String).gather(codes[at])
+    rows = np.zeros((8, len(at)), np.int64)
+    rows[_AT] = at
+    rows[_WAY] = batch.way[at]
+    rows[_KIND] = _KINDS.index(kind)
+    rows[_SEQ] = (batch.ack if bytes_ is None else batch.seq)[at]
+    rows[_BYTES] = -1 if bytes_ is None else bytes_[at]
+    rows[_SEGMENTS] = -1 if segments is None else segments[at]
+    return rows

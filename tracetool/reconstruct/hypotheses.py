@@ -90,7 +90,14 @@ class Choice:
 
 
 def fit(
-    events: Ints, hypothesis: Hypothesis, mss: int, initial_window: int, *, tolerance: int = 0, limit: int = NO_LIMIT
+    events: Ints,
+    hypothesis: Hypothesis,
+    mss: int,
+    initial_window: int,
+    *,
+    tolerance: int = 0,
+    limit: int = NO_LIMIT,
+    all_groups: int = 0,
 ) -> Fit:
     """Replay the window of one hypothesis and measure its misfit.
 
@@ -106,6 +113,8 @@ def fit(
         Segments by which the flight may be wrong: it matters to BBR, whose window is bounded by its smallest RTT.
     limit : int
         Give up, without a window, where more segments than this are missed.
+    all_groups : int
+        Groups of sends in all events, for a replay that was given up.
 
     Returns
     -------
@@ -125,7 +134,7 @@ def fit(
     segments = float(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
     spread = float(w[wc.FIT_SPREAD]) / max(int(w[wc.FIT_BURSTS]), 1)
     if segments > limit:
-        groups = sends(events)
+        groups = all_groups
     misfit = segments / max(groups, 1) + looseness(hypothesis, spread)
     judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
     lowered = float(w[wc.FIT_LOWERED]) / max(int(w[wc.FIT_JUDGED]), 1)
@@ -182,7 +191,8 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
                 so_far = min((f.misfit for f in fits), default=np.inf)
                 enough = min(GIVE_UP * (so_far + near), max(UNEXPLAINED, 2 * so_far))
                 most = int(min(enough, 1e6) * groups) if fits else 1 << 40
-                fits.append(fit(events, hypothesis, mss, initial_window, tolerance=tolerance, limit=most))
+                tried = fit(events, hypothesis, mss, initial_window, tolerance=tolerance, limit=most, all_groups=groups)
+                fits.append(tried)
     least = min(f.misfit for f in fits)
     best = next(f for f in fits if f.misfit <= least + near)
     if best.hypothesis.algorithm != wc.BBR and best.judged < SELDOM_JUDGED:

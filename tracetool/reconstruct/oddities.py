@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,35 +17,36 @@ _KINDS = (
 )
 
 
-def tally(events: pl.DataFrame) -> pl.DataFrame:
+def tally(events: pa.Table) -> pl.DataFrame:
     """Count the events that tell of the capture: one row of each kind.
 
     Parameters
     ----------
     events
-        Rows of `events` of some flows.
+        Rows of `events` of some flows, their kinds as a dictionary.
 
     Returns
     -------
     polars.DataFrame
-        ``code``, ``frame`` and ``time`` (the first), ``bytes``, ``count``.
+        ``code``, ``frame`` and ``time`` (the first), ``bytes``, ``count``; without columns where there is none.
 
     Examples
     --------
-    >>> from datetime import UTC, datetime
-    >>> day = datetime(2026, 1, 1, tzinfo=UTC)
-    >>> events = pl.DataFrame({"kind": ["duplicate_frame"] * 2, "frame": [9, 7], "time": [day] * 2, "bytes": [0, 1448]})
+    >>> import pyarrow as pa
+    >>> kinds = pa.array(["duplicate_frame"] * 2).dictionary_encode()
+    >>> times = pa.array([5, 4], pa.timestamp("ns", "UTC"))
+    >>> events = pa.table({"kind": kinds, "frame": [9, 7], "time": times, "bytes": [0, 1448]})
     >>> tally(events).select("code", "frame", "bytes", "count").rows()
     [('duplicate_frame', 7, 1448, 2)]
     """
+    kinds = events["kind"].combine_chunks()
+    names = kinds.dictionary.to_pylist()
+    told = np.isin(kinds.indices.to_numpy(), [names.index(code) for code, _, _ in _KINDS if code in names])
+    if not told.any():
+        return pl.DataFrame()
     return (
-        events.select(
-            pl.col("kind").cast(pl.String).alias("code"),
-            pl.col("frame").cast(pl.Int64),
-            pl.col("time").cast(pl.Datetime("ns", "UTC")),
-            pl.col("bytes").cast(pl.Int64),
-        )
-        .filter(pl.col("code").is_in([code for code, _, _ in _KINDS]))
+        pl.DataFrame(events.select(["kind", "frame", "time", "bytes"]).filter(pa.array(told)))
+        .select(pl.col("kind").cast(pl.String).alias("code"), "frame", "time", "bytes")
         .sort("frame")
         .group_by("code", maintain_order=True)
         .agg(

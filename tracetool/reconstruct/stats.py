@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,39 +18,110 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.tracking import Tracked
 
+    Ints = npt.NDArray[np.int64]
+
 BITS, SECOND, US = 8, 1_000_000_000, 1_000
 
 
-def flow_stats(batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], places: Sequence[str]) -> pl.DataFrame:
-    """Two rows for each flow of a batch: a2b and b2a.
+class Counted(NamedTuple):
+    """What was counted and timed of the flows of one batch: not yet in columns of `flow_stats`.
+
+    Attributes
+    ----------
+    flows
+        Their numbers.
+    totals
+        ``(2 * flows, TOTALS)``, see `kernels.flow_totals`.
+    tracked
+        ``(2 * flows, TOTALS)``, see `kernels.track`.
+    window
+        ``(2 * flows, FIELDS)``, see `kernels.track_window`.
+    span
+        Nanoseconds from the first packet of each flow to the last.
+    handshake
+        ``(2 * flows)``: nanoseconds, -1 unknown.
+    rtt_at, rtt, rtt_full
+        Of each RTT sample: ``2 * flow + direction``, nanoseconds, and whether a full segment was timed.
+    """
+
+    flows: Ints
+    totals: Ints
+    tracked: Ints
+    window: npt.NDArray[np.float64]
+    span: Ints
+    handshake: Ints
+    rtt_at: Ints
+    rtt: Ints
+    rtt_full: npt.NDArray[np.bool_]
+
+
+def counted(batch: Batch, tracked: Tracked) -> Counted:
+    """Count what `flow_stats` tells of the flows of a batch.
 
     Parameters
     ----------
     batch
         Packets of whole flows.
     tracked
-        What the kernels found in them.
+        What the kernels found in them. Frames captured twice are left out.
+    """
+    flows = len(batch.flows)
+    copy, skip = tracked.copy.view(np.uint8), tracked.skip.view(np.uint8)
+    totals = np.zeros((flows, 2, flow_totals.TOTALS), np.int64)
+    flow_totals.flow_totals(
+        batch.bounds, batch.way, batch.time, batch.ack, batch.payload, batch.segments, batch.flags, batch.window,
+        batch.frame_bytes, batch.captured, batch.ecn, batch.sack_at, batch.sacks, copy, tracked.kind, tracked.trigger,
+        tracked.again, tracked.again_segments, tracked.missing, tracked.marks, totals,
+    )  # fmt: skip
+    window = np.zeros((flows, 2, track_window.FIELDS))
+    track_window.measure_window(
+        batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags, skip, window
+    )
+    time = batch.time[~tracked.copy]
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
+    at = np.flatnonzero(((tracked.rtt >= 0) | tracked.rtt_full) & ~tracked.copy)
+    return Counted(
+        batch.flows,
+        totals.reshape(2 * flows, -1),
+        tracked.totals.reshape(2 * flows, -1),
+        window.reshape(2 * flows, -1),
+        np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1]),
+        tracked.handshake.reshape(-1),
+        2 * batch.flow[at] + 1 - batch.way[at],
+        tracked.rtt[at],
+        tracked.rtt_full[at],
+    )
+
+
+def flow_stats(parts: Sequence[Counted], flows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Two rows for each flow of some batches: a2b and b2a.
+
+    Parameters
+    ----------
+    parts
+        What was counted of each batch.
     flows
-        Row of the table `flows` for each flow of the batch.
-    places
-        Vantage of each.
+        Row of the table `flows` for each flow of all batches in turn, with its vantage.
 
     Returns
     -------
     polars.DataFrame
-        Columns of `flow_stats` without `input`, `cc` and `cc_confidence`. Frames captured twice are left out; what
-        only TCP has is null for other protocols.
+        Columns of `flow_stats` without `input`, `cc` and `cc_confidence`; what only TCP has is null for other
+        protocols.
 
     Examples
     --------
-    >>> flow_stats(batch, tracked, rows, ["sender"])["retransmitted_segments"].to_list()  # doctest: +SKIP
+    >>> flow_stats([counted(batch, tracked)], rows)["retransmitted_segments"].to_list()  # doctest: +SKIP
     [29, 0]
     """
+    before = np.cumsum([0, *(2 * len(part.flows) for part in parts)]).tolist()
+    moved = [part._replace(rtt_at=part.rtt_at + start) for part, start in zip(parts, before, strict=False)]
+    all_ = Counted._make(np.concatenate(columns) for columns in zip(*moved, strict=True))
     rows = (
-        _kernel_totals(batch, tracked)
-        .hstack(_counted(batch, tracked))
-        .join(_asked(flows, places), ["at", "way"])
-        .join(_spread(batch, tracked), ["at", "way"], how="left")
+        _kernel_totals(all_)
+        .hstack(_totals(all_.totals))
+        .join(_asked(flows), ["at", "way"])
+        .join(_spread(all_), ["at", "way"], how="left")
         .sort("at", "way")
     )
     return _derived(rows)
@@ -74,15 +145,9 @@ _EXTREMES = {
 }
 
 
-def _counted(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    """What can be added up packet by packet, for both directions of each flow in turn."""
-    out = np.zeros((len(batch.flows), 2, flow_totals.TOTALS), np.int64)
-    flow_totals.flow_totals(
-        batch.bounds, batch.way, batch.time, batch.ack, batch.payload, batch.segments, batch.flags, batch.window,
-        batch.frame_bytes, batch.captured, batch.ecn, batch.sack_at, batch.sacks, tracked.copy.view(np.uint8),
-        tracked.kind, tracked.trigger, tracked.again, tracked.again_segments, tracked.missing, tracked.marks, out,
-    )  # fmt: skip
-    totals = out.reshape(-1, flow_totals.TOTALS).T
+def _totals(counts: Ints) -> pl.DataFrame:
+    """What was added up packet by packet, for both directions of each flow in turn."""
+    totals = counts.T
     packets, data, windows = (totals[k] for k in (flow_totals.PACKETS, flow_totals.DATA_PACKETS, flow_totals.WINDOWS))
     return pl.DataFrame(
         {
@@ -101,15 +166,14 @@ def _where(known: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pl.Series:
     return pl.DataFrame({"value": values, "known": known}).select(pl.when("known").then("value")).to_series()
 
 
-def _spread(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    """RTT samples of a direction's data: in the packets of the other one."""
-    at = np.flatnonzero(((tracked.rtt >= 0) | tracked.rtt_full) & ~tracked.copy)
+def _spread(counted: Counted) -> pl.DataFrame:
+    """RTT samples of each direction's data."""
     frame = pl.DataFrame(
         {
-            "at": batch.flow[at],
-            "way": 1 - batch.way[at],
-            "rtt": tracked.rtt[at],
-            "full": tracked.rtt_full[at],
+            "at": counted.rtt_at // 2,
+            "way": (counted.rtt_at % 2).astype(np.uint8),
+            "rtt": counted.rtt,
+            "full": counted.rtt_full,
         }
     )
     rtt, full = pl.col("rtt").filter(pl.col("rtt") >= 0), pl.col("rtt").filter(pl.col("full"))
@@ -126,23 +190,15 @@ def _described(values: pl.Expr, name: str) -> list[pl.Expr]:
     ]
 
 
-def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
-    flows = len(batch.flows)
-    window = np.zeros((flows, 2, track_window.FIELDS))
-    track_window.measure_window(
-        batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags,
-        tracked.skip.astype(np.uint8), window,
-    )  # fmt: skip
-    levels, totals = window.reshape(2 * flows, -1), tracked.totals.reshape(2 * flows, -1)
-    time = batch.time[~tracked.copy]
-    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
-    span = np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1])
+def _kernel_totals(counted: Counted) -> pl.DataFrame:
+    flows = len(counted.flows)
+    levels, totals, span = counted.window, counted.tracked, counted.span
     sent = levels[:, track_window.COUNT]
     whole = np.clip(levels, -(2.0**62), 2.0**62).astype(np.int64)  # times at the ends of 64 bits
     return pl.DataFrame(
         {
             "at": np.repeat(np.arange(flows), 2),
-            "flow": np.repeat(batch.flows.astype(np.int32), 2),
+            "flow": np.repeat(counted.flows.astype(np.int32), 2),
             "way": np.tile(np.arange(2, dtype=np.uint8), flows),
             "duration_ns": np.repeat(span, 2),
             "unique": totals[:, track.UNIQUE],
@@ -168,12 +224,12 @@ def _kernel_totals(batch: Batch, tracked: Tracked) -> pl.DataFrame:
             "initial_window_packets": whole[:, track_window.INITIAL_PACKETS],
             "syn_at": whole[:, track_window.SYN_AT],
             "fin_at": whole[:, track_window.FIN_AT],
-            "rtt_handshake_ns": tracked.handshake.reshape(-1),
+            "rtt_handshake_ns": counted.handshake,
         }
     )
 
 
-def _asked(flows: Sequence[dict[str, Any]], places: Sequence[str]) -> pl.DataFrame:
+def _asked(flows: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """What each side asked for in its SYN, from `flows`."""
     rows = [
         {
@@ -184,9 +240,9 @@ def _asked(flows: Sequence[dict[str, Any]], places: Sequence[str]) -> pl.DataFra
             "mss_requested_bytes": row[f"mss_{side}_bytes"],
             "sack_permitted": row["sack_permitted"],
             "timestamps": row["timestamps"],
-            "vantage": place,
+            "vantage": row["vantage"],
         }
-        for at, (row, place) in enumerate(zip(flows, places, strict=True))
+        for at, row in enumerate(flows)
         for way, side in enumerate("ab")
     ]
     kinds = {
