@@ -14,6 +14,7 @@ import os
 import re
 import sys
 import tempfile
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 _CALL = ctypes.CFUNCTYPE
+_linking = threading.Lock()  # LLVM links for one thread at a time; the others wait for what they share
 _IMPORTS = re.compile(r"^from tracetool\.kernels(?: import (.*)|\.(\w+) import)", re.MULTILINE)
 #: Functions of numba's run time that kernels use that make arrays; see `_MEMORY`.
 PROVIDED = frozenset({"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free"})
@@ -131,7 +133,8 @@ class Code:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """Call it with arguments of the kinds that it was compiled for."""
         if self._call is None:
-            self._call = self._link(args)
+            with _linking:
+                self._call = self._call or self._link(args)
         flat: list[Any] = []
         for arg in args:
             if isinstance(arg, np.ndarray):
