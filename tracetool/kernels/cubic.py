@@ -12,11 +12,14 @@ from tracetool.kernels.window_columns import (
     DELAY_MIN,
     EPOCH,
     FOUND,
+    GROWN_FROM,
     LAST_CWND,
     LAST_MAX,
     LAST_TIME,
+    OF_LAST_MAX,
     ORIGIN,
     SSTHRESH,
+    STOOD,
     TCP_CWND,
     K,
 )
@@ -31,9 +34,13 @@ BETA, BETA_SCALE = 717, 1024
 C_SCALED = 410  # C = 0.4, as bic_scale * 10 / 1024
 FRIENDLY_SCALE = 15  # 8 * (1024 + 717) / 3 / (1024 - 717): tcp_cwnd grows one per 15/8 windows
 CUBE_FACTOR = (1 << 40) // C_SCALED
+FRIENDLY_PER_ROUND = 8 / 15
+SLOWEST_WITHOUT_LOSS = 20  # before any loss the window grows by a segment in 20 at least
 #: A jiffy is 1, 4 or 10 ms; what Linux does once per jiffy or per HZ/32 is done at these times here.
 JIFFY_NS = 4_000_000
 SAME_CWND_NS = 1_000_000_000 // 32
+#: Where the growth before a capture is worked out: steps of a round trip, and how many at most.
+STEPS_PER_ROUND, MOST_STEPS = 4, 1 << 13
 
 
 @bare_kernel
@@ -92,8 +99,8 @@ def cubic_update(w: Ints, acked: int, now: int) -> None:
         delta = (C_SCALED * offset * offset * offset) >> 40
         target = w[ORIGIN] - delta if t < w[K] else w[ORIGIN] + delta
         w[CNT] = cwnd // (target - cwnd) if target > cwnd else 100 * cwnd
-        if w[LAST_MAX] == 0 and w[CNT] > 20:
-            w[CNT] = 20
+        if w[LAST_MAX] == 0 and w[CNT] > SLOWEST_WITHOUT_LOSS:
+            w[CNT] = SLOWEST_WITHOUT_LOSS
     need = (cwnd * FRIENDLY_SCALE) >> 3
     if need > 0 and w[ACK_COUNT] > need:
         steps = (w[ACK_COUNT] - 1) // need
@@ -105,21 +112,38 @@ def cubic_update(w: Ints, acked: int, now: int) -> None:
 
 
 @bare_kernel
-def cubic_resume(w: Ints, plateau: int, now: int) -> None:
-    """Put an epoch that began before the capture where it must have stood: at `plateau`/1024 of its maximum.
+def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
+    """Put an epoch that began before the capture where it must stand, if it grew the window from a given part of it.
 
-    The threshold it grew from follows, too.
+    Grown from there at the round-trip time of now, how long did it take? In each round trip the window gains what is
+    missing to the cube, to Reno's line, or before any loss a part of itself, whichever is most.
     """
-    w[LAST_MAX] = w[CWND] * 1024 // plateau
-    w[SSTHRESH] = w[LAST_MAX] * BETA // BETA_SCALE
-    w[ORIGIN] = w[LAST_MAX]
-    w[K] = cubic_root(CUBE_FACTOR * (w[LAST_MAX] - w[SSTHRESH]))
-    gap = w[LAST_MAX] - w[CWND]
-    offset = cubic_root(CUBE_FACTOR * abs(gap))
-    t = w[K] - offset if gap > 0 else w[K] + offset
-    w[EPOCH] = max(1, now - max(t, 0) * 1_000_000_000 // 1024)
-    w[TCP_CWND] = w[CWND]
-    w[CNT] = 100 * w[CWND]
+    cwnd = w[CWND]
+    start = max(cwnd * h[GROWN_FROM] >> 10, 2)
+    w[SSTHRESH] = start
+    w[LAST_MAX] = start * 1024 // h[OF_LAST_MAX] if h[OF_LAST_MAX] else 0
+    w[ORIGIN] = max(w[LAST_MAX], start)
+    w[K] = cubic_root(CUBE_FACTOR * (w[ORIGIN] - start))
+    grown, line, age, reached = float(start), float(start), 0, -1
+    step = max(srtt // STEPS_PER_ROUND, 1)
+    for _ in range(MOST_STEPS):
+        if reached < 0 and grown >= cwnd:
+            reached = age
+        if grown >= cwnd + 1:
+            break
+        age += step
+        offset = (age + w[DELAY_MIN]) / 1e9 - w[K] / 1024
+        gain = max(w[ORIGIN] + C_SCALED / 1024 * offset**3 - grown, 0.0)
+        line += FRIENDLY_PER_ROUND / STEPS_PER_ROUND
+        gain = max(gain, line - grown)
+        if w[LAST_MAX] == 0:
+            gain = max(gain, grown / SLOWEST_WITHOUT_LOSS)
+        grown += min(gain, grown / 2) / STEPS_PER_ROUND
+    if reached >= 0:
+        age = reached + (age - reached) * h[STOOD] // 1024
+    w[EPOCH] = max(1, now - age)
+    w[TCP_CWND] = min(start + int(age * FRIENDLY_PER_ROUND / max(srtt, 1)), cwnd)
+    w[CNT] = 100 * cwnd
 
 
 @bare_kernel

@@ -67,9 +67,9 @@ from tracetool.kernels.replay_columns import (
     STATE_BEFORE,
     TIME,
     UNA,
-    UNA_BEFORE,
 )
 from tracetool.kernels.window_columns import (
+    ACK_COUNT,
     AT_BEGINNING,
     BBR,
     BBR_CYCLE,
@@ -87,7 +87,6 @@ from tracetool.kernels.window_columns import (
     DELAY_MIN,
     EPOCH,
     FIT_DEFICIT,
-    FIT_GROUPS,
     FIT_RAISED,
     FIT_SURPLUS,
     FOUND,
@@ -100,7 +99,6 @@ from tracetool.kernels.window_columns import (
     MSS,
     PACED,
     PAST_SLOW_START,
-    PLATEAU,
     PLUS_PLUS,
     PRIOR_CWND,
     PRIOR_SSTHRESH,
@@ -112,9 +110,11 @@ from tracetool.kernels.window_columns import (
     SSTHRESH,
     SSTHRESH_GUESSED,
     START,
+    TCP_CWND,
     TOLERANCE,
     UNKNOWN_START,
     USAGE_SEQ,
+    WINDOW_SHOWN,
 )
 from tracetool.kernels.window_judge import MOST_PER_MISS, judge
 
@@ -126,7 +126,17 @@ if TYPE_CHECKING:
 
 #: Columns of the result: state as the event arrives, and how much the sends corrected the prediction afterwards.
 OUT_CWND, OUT_SSTHRESH, OUT_CORRECTION, OUT_FOUND, OUT_CWND_AFTER, OUT_SSTHRESH_AFTER, OUT_MODE = 0, 1, 2, 3, 4, 5, 6
-OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED, OUT_GUESSED, OUT_PRIOR = (
+(
+    OUT_LIMITED,
+    OUT_RATE,
+    OUT_ROUND_TIME,
+    OUT_ROUND_RTT,
+    OUT_DELAY_MIN,
+    OUT_REDUCED,
+    OUT_GUESSED,
+    OUT_PRIOR,
+    OUT_UNKNOWN,
+) = (
     7,
     8,
     9,
@@ -135,8 +145,11 @@ OUT_LIMITED, OUT_RATE, OUT_ROUND_TIME, OUT_ROUND_RTT, OUT_DELAY_MIN, OUT_REDUCED
     12,
     13,
     14,
+    15,
 )
-OUT_WIDTH = 15
+OUT_WIDTH = 16
+#: What a threshold rests on, in OUT_GUESSED: what set it was replayed; or it is from before the capture.
+REPLAYED, ASSUMED, FITTED = 0, 1, 2
 SAMPLE_PAUSE_NS = 1_000_000_000  # CUBIC discards RTTs for a second after an epoch began
 
 
@@ -303,11 +316,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
     if e[FLAGS] & ECHO:
         w[PRIOR_SSTHRESH] = 0
     if ops & (OP_TLP_LOSS | OP_CWR | OP_RECOVERY) and w[SSTHRESH_GUESSED]:
-        # what was guessed of the time before the capture no longer matters
         w[SSTHRESH_GUESSED] = 0
-        w[FIT_SURPLUS] = 0
-        w[FIT_DEFICIT] = 0
-        w[FIT_GROUPS] = 0
     if ops:
         if ops & OP_TLP_LOSS:
             begin_reduction(w, h)
@@ -328,7 +337,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
     if e[STATE_AFTER] == CWR_STATE or e[STATE_AFTER] == RECOVERY:
         prr(w, e[NEWLY_DELIVERED], e[NEWLY_LOST], e[FLAGS] & ADVANCED != 0, e[PIPE])
     elif e[FLAGS] & MAY_RAISE:
-        if is_limited(w):
+        if is_limited(w) and not w[UNKNOWN_START]:  # what is not known is taken from the flight alone
             grow(w, h, e[NEWLY_DELIVERED], now)
         w[CWND_STAMP] = now
 
@@ -353,6 +362,12 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
                 w[FIT_RAISED] += 1
                 w[FIT_SURPLUS] += min(correction, MOST_PER_MISS)
             w[CWND] += correction
+            if h[START] == PAST_SLOW_START and correction == 1:
+                # which ACKs counted towards this segment before the capture nobody saw
+                w[COUNT] = 0
+                if w[TCP_CWND] + 1 == w[CWND]:
+                    w[TCP_CWND] = w[CWND]
+                    w[ACK_COUNT] = 0
             if h[CC] == BBR and w[BBR_MODE] == PROBE_BW and correction <= 2 and w[BBR_CYCLE] != 0:
                 start_probe_bw(w, e[LAST_SEND], 0)  # only the probing phase has two segments more
         if state == CWR_STATE or state == RECOVERY:
@@ -371,6 +386,7 @@ def note_before(w: Ints, o: Ints) -> None:
     o[OUT_SSTHRESH] = w[SSTHRESH]
     o[OUT_MODE] = w[BBR_MODE]
     o[OUT_GUESSED] = w[SSTHRESH_GUESSED]
+    o[OUT_UNKNOWN] = w[UNKNOWN_START]
 
 
 @bare_kernel
@@ -426,29 +442,27 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[CWND_STAMP] = events[0, TIME]
         hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])
         bbr_start(w, events[0, TIME], events[0, DELIVERED_BEFORE], events[0, MIN_RTT_BEFORE])
-        if h[CC] == BBR and h[START] == PAST_SLOW_START:
-            w[BBR_FULL_REACHED] = 1
-            # its smallest RTT is from before the capture: the smallest that follows is the best guess
+        if h[START] == PAST_SLOW_START:  # the smallest RTT is from before: the smallest that follows is the best guess
             for r in range(rows):
                 rtt = events[r, CA_RTT]
-                if rtt > 0 and (w[BBR_MIN_RTT] <= 0 or rtt < w[BBR_MIN_RTT]):
-                    w[BBR_MIN_RTT] = rtt
-            start_probe_bw(w, events[0, TIME], 2)
+                if rtt > 0 and (w[DELAY_MIN] <= 0 or rtt < w[DELAY_MIN]):
+                    w[DELAY_MIN] = rtt
+            if h[CC] == BBR:
+                w[BBR_FULL_REACHED] = 1
+                w[BBR_MIN_RTT] = w[DELAY_MIN]
+                start_probe_bw(w, events[0, TIME], 2)
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
-    begun = 0
     for r in range(rows):
         e = events[r]
-        if r == 0:
-            begun = e[NXT]
         w[CWND] = max(w[CWND], e[PIPE_BEFORE])
         if write:
             note_before(w, out[r])
-        if w[UNKNOWN_START] and e[UNA_BEFORE] >= begun:  # a round trip after the start the window is known
+        if w[UNKNOWN_START] and w[WINDOW_SHOWN]:  # after a round trip in which it was filled the window is known
             w[UNKNOWN_START] = 0
             if h[START] == PAST_SLOW_START and h[CC] == CUBIC:
-                cubic_resume(w, h[PLATEAU], e[TIME])
+                cubic_resume(w, h, e[TIME], e[SRTT_AFTER])
         found = w[FOUND]
         react(w, h, e)
         if write:

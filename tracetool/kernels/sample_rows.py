@@ -27,7 +27,15 @@ from tracetool.kernels.replay_columns import (
     UNA_BEFORE,
     WND_BEFORE,
 )
-from tracetool.kernels.replay_window import OUT_CWND, OUT_LIMITED, OUT_MODE, OUT_RATE, OUT_SSTHRESH
+from tracetool.kernels.replay_window import (
+    OUT_CWND,
+    OUT_GUESSED,
+    OUT_LIMITED,
+    OUT_MODE,
+    OUT_RATE,
+    OUT_SSTHRESH,
+    OUT_UNKNOWN,
+)
 from tracetool.kernels.window_columns import INFINITE
 
 if TYPE_CHECKING:
@@ -43,7 +51,8 @@ if TYPE_CHECKING:
     S_PACING, S_LOST, S_SACKED, S_RETRANSMITTED, S_DELIVERED, NUMBERS,
 ) = range(19)  # fmt: skip
 #: Rows of the words, and what they count in.
-S_PHASE, S_LIMIT, S_STATE, WORDS = range(4)
+S_PHASE, S_LIMIT, S_STATE, S_BASIS, WORDS = range(5)
+NO_WORD = 255
 IN_SLOW_START, IN_AVOIDANCE, IN_RECOVERY, IN_LOSS, IN_BBR = range(5)
 BY_CWND, BY_RWND, BY_APP, BY_PACING, BY_UNKNOWN = range(5)
 #: Bounds further apart than this part of the window say nothing: then only the lower one is kept.
@@ -104,6 +113,9 @@ def sample_rows(
         # what was in flight is certain, but says little where it is far below the window
         least = min(low[r] - wide, max(min(flight, best), best - best // 10))
         most = high[r] + wide
+        if window[r, OUT_UNKNOWN]:  # it has not shown since the capture began
+            least = min(least, flight)
+            most = 0
         if not fits:
             least = min(least, e[PIPE_BEFORE])
             most = 0
@@ -141,5 +153,6 @@ def sample_rows(
         words[S_PHASE, at] = phase
         words[S_LIMIT, at] = limit
         words[S_STATE, at] = state
+        words[S_BASIS, at] = window[r, OUT_GUESSED] if 0 < threshold < INFINITE else NO_WORD
         at += 1
     return at

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 # --- a hypothesis ----------------------------------------------------------------------------------------------------
-CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS, START, PLATEAU, TOLERANCE = 0, 1, 2, 3, 4, 5, 6, 7, 8
-HYPOTHESIS_WIDTH = 9
+CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS, START, TOLERANCE = 0, 1, 2, 3, 4, 5, 6, 7
+GROWN_FROM, OF_LAST_MAX, STOOD = 8, 9, 10
+HYPOTHESIS_WIDTH = 11
 
 RENO, CUBIC, BBR = 0, 1, 2
 #: HYSTART is a mask: the ACK-train and the delay detector of Linux, and HyStart++ of RFC 9406.
@@ -12,8 +13,9 @@ TRAIN, DELAY, PLUS_PLUS = 1, 2, 4
 #: HYSTART_ERA: Linux 5.6 to 6.13 begins a round only once the window has 16 segments; later ones always do.
 ERA_LATE_ROUNDS, ERA_ALL_ROUNDS = 0, 1
 #: TOLERANCE: segments by which the flight may be wrong, where it was not seen at the sender.
-#: START: the connection began in the capture, or before it: then in slow start or past it. Past it, PLATEAU says where
-#: on its curve CUBIC stood: the window then in 1/1024 of the last maximum.
+#: START: the connection began in the capture, or before it: then in slow start or past it. Past it, CUBIC's epoch began
+#: at the threshold, which was GROWN_FROM/1024 of the window then, and OF_LAST_MAX/1024 of its last maximum (0: none);
+#: of the time for which the window stands at its size, STOOD/1024 were over.
 AT_BEGINNING, IN_SLOW_START, PAST_SLOW_START = 0, 1, 2
 
 # --- the window ------------------------------------------------------------------------------------------------------
@@ -47,8 +49,8 @@ BBR_PROBE_RTT_DONE, BBR_PROBE_RTT_ROUND, BBR_ACK_EPOCH, BBR_ACK_EPOCH_ACKED = 57
 BBR_AGGREGATED_INDEX, BBR_AGGREGATED_ROUNDS, BBR_LIMITED_FROM, BBR_LIMITED_TO = 61, 62, 63, 64
 BBR_AGGREGATED, BBR_BW = 65, 67  # two and six columns
 ROUND_AT_ONCE, ROUND_SENDS, ROUND_TOP, ROUND_DRAINED, SSTHRESH_GUESSED = 73, 74, 75, 76, 77
-FIT_ROUNDS, FIT_JUDGED, FIT_BURSTS, FIT_SPREAD, UNKNOWN_START = 78, 79, 80, 81, 82
-WINDOW_WIDTH = 83
+FIT_ROUNDS, FIT_JUDGED, FIT_BURSTS, FIT_SPREAD, UNKNOWN_START, ROUND_BLOCKED, WINDOW_SHOWN = 78, 79, 80, 81, 82, 83, 84
+WINDOW_WIDTH = 85
 
 STARTUP, DRAIN, PROBE_BW, PROBE_RTT = 0, 1, 2, 3
 

@@ -42,6 +42,7 @@ from tracetool.kernels.window_columns import (
     MSS,
     PACED,
     ROUND_AT_ONCE,
+    ROUND_BLOCKED,
     ROUND_DRAINED,
     ROUND_SENDS,
     ROUND_START,
@@ -52,6 +53,7 @@ from tracetool.kernels.window_columns import (
     TOLERANCE,
     TRAIN,
     UNKNOWN_START,
+    WINDOW_SHOWN,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
         backlogged = not w[ROUND_DRAINED] and (h[PACED] or 2 * w[ROUND_AT_ONCE] >= w[ROUND_SENDS])
         if backlogged and w[SLACK] < INFINITE:
             w[FIT_JUDGED] += 1
+            if not w[ROUND_BLOCKED]:
+                w[WINDOW_SHOWN] = 1
             if w[SLACK] > 0 and h[CC] != BBR:
                 w[FIT_LOWERED] += 1
                 if not w[UNKNOWN_START]:
@@ -106,6 +110,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
     w[ROUND_AT_ONCE] = 0
     w[ROUND_TOP] = 0
     w[ROUND_DRAINED] = 0
+    w[ROUND_BLOCKED] = 0
 
 
 @bare_kernel
@@ -123,6 +128,8 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         w[ROUND_AT_ONCE] += 1
     w[ROUND_TOP] = max(w[ROUND_TOP], e[PIPE_SENT])
     blocked = 0 <= e[ROOM] < h[MSS]
+    if blocked:
+        w[ROUND_BLOCKED] = 1
     w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0))
     took = e[LAST_SEND] - e[FIRST_SEND]
     if e[SENT_NEW] > 2:

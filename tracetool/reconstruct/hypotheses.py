@@ -11,6 +11,7 @@ from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.reconstruct.models import Hypothesis, hypotheses
+from tracetool.reconstruct.under_way import Place, distinct, places
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -56,6 +57,8 @@ class Fit:
         Part of those in which the window had to be lowered, because it was not filled.
     spread : float
         Part of the groups of three and more sends that left as if paced.
+    shown : bool
+        Whether the window was ever filled for a round trip, with room in the receiver's.
     """
 
     hypothesis: Hypothesis
@@ -65,6 +68,7 @@ class Fit:
     judged: float
     lowered: float
     spread: float
+    shown: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +85,15 @@ class Choice:
         Congestion control; unknown where nothing fits, None where there is too little to judge.
     confidence : float or None
         0 to 1: how much worse the best hypothesis of another congestion control fits.
+    places : tuple of Place
+        Where CUBIC may have stood when a capture began in mid-connection, the likeliest first.
     """
 
     best: Fit
     equals: tuple[Fit, ...]
     cc: str | None
     confidence: float | None
+    places: tuple[Place, ...] = ()
 
 
 def fit(
@@ -138,7 +145,7 @@ def fit(
     misfit = segments / max(groups, 1) + looseness(hypothesis, spread)
     judged = float(w[wc.FIT_JUDGED]) / max(int(w[wc.FIT_ROUNDS]), 1)
     lowered = float(w[wc.FIT_LOWERED]) / max(int(w[wc.FIT_JUDGED]), 1)
-    return Fit(hypothesis, out, misfit, groups, judged, lowered, spread)
+    return Fit(hypothesis, out, misfit, groups, judged, lowered, spread, bool(w[wc.WINDOW_SHOWN]))
 
 
 def looseness(hypothesis: Hypothesis, spread: float) -> float:
@@ -177,16 +184,21 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     Choice
     """
     groups = sends(events)
+    candidates = hypotheses(begun=begun)
     if groups < TOO_FEW:
-        only = fit(events, hypotheses(begun=begun)[0], mss, initial_window)
+        only = fit(events, candidates[0], mss, initial_window)
         return Choice(only, (only,), None, None)
+    found: list[Place] = []
+    if not begun:
+        found = places(events, lambda some, hypothesis: fit(some, hypothesis, mss, initial_window))
+        candidates = (*distinct(found), *candidates)
     near = AS_GOOD + 1 / max(groups, 1)
     fits: list[Fit] = []
     for rare in (False, True):
         least = min((f.misfit for f in fits), default=np.inf)
         if rare and least < WELL:
             break
-        for hypothesis in hypotheses(begun=begun):
+        for hypothesis in candidates:
             if hypothesis.rare == rare:
                 so_far = min((f.misfit for f in fits), default=np.inf)
                 enough = min(GIVE_UP * (so_far + near), max(UNEXPLAINED, 2 * so_far))
@@ -205,11 +217,13 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
         # it never fills the window that it should have: then to say less, as BBR does, is no fault
         less = [f for f in fits if f.hypothesis.algorithm == wc.BBR and f.misfit - LOOSENESS / 2 < best.misfit]
         best = min(less, key=lambda f: f.misfit, default=best)
+    if not begun and not best.shown:
+        best = fits[0]  # nothing shows the window, nor whose it is
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]
     best, equals = whole[0], tuple(whole)
     if best.misfit - looseness(best.hypothesis, best.spread) > UNEXPLAINED:
-        return Choice(best, equals, "unknown", 0.0)
+        return Choice(best, equals, "unknown", 0.0, tuple(found))
     other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)
     confidence = 1 - (best.misfit + near) / (other + near)
-    return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3))
+    return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3), tuple(found))

@@ -33,7 +33,8 @@ NUMBERS = (
     "min_rtt_ns", "inflight_bytes", "mss_bytes", "snd_una", "snd_nxt", "snd_wnd_bytes", "pacing_rate_bps",
     "lost_segments", "sacked_segments", "retransmitted_segments", "delivered_segments",
 )  # fmt: skip
-WORDS = {"phase": PHASES, "limited_by": LIMITS, "ca_state": STATES}
+BASES = ("replayed", "assumed", "fitted")
+WORDS = {"phase": PHASES, "limited_by": LIMITS, "ca_state": STATES, "ssthresh_basis": BASES}
 #: Columns that may be unknown.
 UNKNOWN = frozenset(
     {
@@ -56,7 +57,7 @@ class Samples:
     numbers : int64, shape (len(NUMBERS), n)
         Columns by `NUMBERS`; -1 unknown.
     words : uint8, shape (len(WORDS), n)
-        Columns by `WORDS`: positions in their words.
+        Columns by `WORDS`: positions in their words; 255 is null.
     """
 
     numbers: Ints

@@ -19,6 +19,7 @@ from tracetool.reconstruct.flow import FlowFacts, FlowPackets, Inferred, Retrans
 from tracetool.reconstruct.hypotheses import UNEXPLAINED, Choice, choose, looseness
 from tracetool.reconstruct.projection import project
 from tracetool.reconstruct.samples import samples
+from tracetool.reconstruct.under_way import likely
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,8 +31,6 @@ TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
 #: How far a departure that was not seen may be wrong.
 BLUR_NS = 1_000_000
 ALMOST_ALL = 0.999
-#: Guesses of a threshold that differ by less than this factor agree.
-AGREE = 1.1
 TIMESTAMP_OPTION_BYTES = 12
 #: No TCP sends smaller full segments (Linux: TCP_MIN_MSS, with its options).
 LEAST_SEGMENT_BYTES = 48
@@ -133,7 +132,7 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
     if facts.window_scale is None:
         _guess_room(packets, events)
     choice = choose(events, mss, begun=facts.syn_seen, tolerance=_blur(events) if elsewhere else 0)
-    _guess_threshold(choice)
+    _threshold_before(choice)
     sent = np.flatnonzero(again)
     return Inferred(
         samples=samples(events, choice, mss),
@@ -168,7 +167,7 @@ def _guess_room(packets: FlowPackets, events: Ints) -> None:
     """Without the window scale: the smallest that allows the flight there was, and the room it leaves."""
     raw = packets.window_raw[events[:, rc.PACKET]]
     usable = (events[:, rc.KIND] == rc.ON_ACK) & (raw > 0)
-    if not usable.any() or (packets.window[~packets.outbound] >= 0).any():
+    if not usable.any() or (packets.window[~packets.outbound] > 0).any():
         return
     flight = events[:, rc.NXT] - events[:, rc.UNA]
     needed = np.quantile(flight[usable] / raw[usable], ALMOST_ALL)
@@ -176,18 +175,23 @@ def _guess_room(packets: FlowPackets, events: Ints) -> None:
     events[:, rc.ROOM] = np.where(usable, (raw << scale) - flight, -1)
 
 
-def _guess_threshold(choice: Choice) -> None:
-    """Fill in the threshold from before the capture: that of the first reduction seen, as losses tend to recur."""
+def _threshold_before(choice: Choice) -> None:
+    """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
+
+    CUBIC's growth tells it. Where that leaves several, and for Reno, it is assumed to be that of the first reduction
+    that was seen: losses recur at the same window where nothing else changes. Without one it stays unknown.
+    """
     window = choice.best.window
     guessed = window[:, rw.OUT_GUESSED] != 0
     if not guessed.any():
         return
-    known = np.flatnonzero(~guessed)
-    cwnd = int(window[guessed, rw.OUT_CWND][-1])
-    thresholds = [int(fit.window[guessed, rw.OUT_SSTHRESH][-1]) for fit in choice.equals]
-    if choice.best.hypothesis.algorithm == wc.CUBIC and max(thresholds) <= min(thresholds) * AGREE:
-        return  # where on its curve CUBIC was is clear, and so is the maximum it came from
-    if len(known):
-        window[guessed, rw.OUT_SSTHRESH] = min(int(window[known[0], rw.OUT_SSTHRESH]), cwnd)
-    elif choice.best.hypothesis.algorithm != wc.CUBIC:
-        window[guessed, rw.OUT_SSTHRESH] = max(2, cwnd * 3 // 4)
+    cubic = choice.best.hypothesis.algorithm == wc.CUBIC
+    after = np.flatnonzero(~guessed)
+    reached = int(window[guessed, rw.OUT_CWND].max())
+    lost_at = int(window[guessed, rw.OUT_CWND][-1]) if len(after) else 0
+    told = likely(choice.places, lost_at, reached) if cubic else None
+    if told is None and len(after) and choice.best.hypothesis.algorithm != wc.BBR:
+        told = min(int(window[after[0], rw.OUT_SSTHRESH]), reached), False
+    threshold, fitted = told or (0, False)
+    window[guessed, rw.OUT_SSTHRESH] = threshold
+    window[guessed, rw.OUT_GUESSED] = rw.FITTED if fitted else rw.ASSUMED

@@ -35,8 +35,12 @@ class Hypothesis:
         Whether the socket is paced.
     start : int
         Whether the connection began in the capture (AT_BEGINNING), or before it, and then in which phase it was.
-    plateau : float
-        Of CUBIC past slow start: its window at the start of the capture, in parts of its last maximum.
+    grown_from : float
+        Of CUBIC past slow start: the threshold from which its window grew, in parts of the window when it became known.
+    of_last_max : float
+        The same threshold in parts of CUBIC's last maximum; 0 without one.
+    stood : float
+        Which part of the time for which the window stands at that size was over then.
     rare : bool
         Tried only where nothing usual fits.
     """
@@ -48,7 +52,9 @@ class Hypothesis:
     era: int = wc.ERA_ALL_ROUNDS
     paced: bool = False
     start: int = wc.AT_BEGINNING
-    plateau: float = 1.0
+    grown_from: float = 1.0
+    of_last_max: float = 0.0
+    stood: float = 0.5
     rare: bool = False
 
     def numbers(self, mss: int, initial_window: int, tolerance: int = 0) -> npt.NDArray[np.int64]:
@@ -61,7 +67,9 @@ class Hypothesis:
         h[wc.MSS] = mss
         h[wc.TOLERANCE] = tolerance
         h[wc.START] = self.start
-        h[wc.PLATEAU] = round(self.plateau * 1024)
+        h[wc.GROWN_FROM] = round(self.grown_from * 1024)
+        h[wc.STOOD] = round(self.stood * 1024)
+        h[wc.OF_LAST_MAX] = round(self.of_last_max * 1024)
         h[wc.INITIAL_WINDOW] = initial_window
         return h
 

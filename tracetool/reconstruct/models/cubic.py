@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tracetool.kernels.cubic import BETA, BETA_SCALE
 from tracetool.kernels.window_columns import (
     CUBIC,
     DELAY,
@@ -25,15 +26,37 @@ HYPOTHESES = (
     Hypothesis("cubic, HyStart++", "cubic", CUBIC, PLUS_PLUS, rare=True),
 )
 
-#: A capture that begins in mid-connection finds CUBIC somewhere between 0.7 of its last maximum, where a reduction
-#: leaves it, and well beyond that maximum.
+#: What a loss leaves of the last maximum: beta, or where the window had not reached the maximum before (fast
+#: convergence) beta of a window whose maximum is held for (1 + beta) / 2 of it; and 0 for no maximum, after HyStart or a timeout.
+OF_LAST_MAX = (BETA / BETA_SCALE, 2 * BETA / (BETA_SCALE + BETA), 0.0)
+#: The threshold before the capture, in parts of the window when that became known.
+GROWN_FROM = tuple(1 - step / 20 for step in range(13))
+
+#: What a capture that begins in mid-connection may find beside the places on CUBIC's curve.
 UNDER_WAY = (
-    *(
-        Hypothesis(
-            f"cubic at {plateau:.2f} of its last maximum", "cubic", CUBIC, start=PAST_SLOW_START, plateau=plateau
-        )
-        for plateau in (1.0, 0.95, 0.9, 0.8, 0.72, 1.05, 1.2, 1.5)
-    ),
     Hypothesis("cubic in slow start, HyStart", "cubic", CUBIC, TRAIN | DELAY, start=IN_SLOW_START),
     Hypothesis("cubic in slow start", "cubic", CUBIC, start=IN_SLOW_START),
 )
+
+
+def grown(part: float, of_last_max: float, stood: float = 0.5) -> Hypothesis:
+    """CUBIC whose epoch began before the capture.
+
+    Parameters
+    ----------
+    part : float
+        The threshold at which it began, in parts of the window when that became known.
+    of_last_max : float
+        One of `OF_LAST_MAX`.
+    stood : float
+        See `Hypothesis`.
+
+    Examples
+    --------
+    >>> grown(0.9, 0.0).name
+    'cubic grown from 0.900 of its window'
+    """
+    name = f"cubic grown from {part:.3f} of its window" + (f", {of_last_max:.2f} of a maximum" if of_last_max else "")
+    return Hypothesis(
+        name, "cubic", CUBIC, start=PAST_SLOW_START, grown_from=part, of_last_max=of_last_max, stood=stood
+    )

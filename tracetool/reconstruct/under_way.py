@@ -1,0 +1,200 @@
+"""A connection that began before its capture: where on CUBIC's curve it stood, and the threshold it had grown from.
+
+Nothing before the capture was seen, but the growth that follows goes on from there. Up to the first reduction the
+window follows a cube whose place depends on the threshold at which its epoch began and on the maximum before that
+(`tracetool.reconstruct.models.cubic.OF_LAST_MAX`): the grid of both is searched, then refined around what fits best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
+from tracetool.kernels.cubic import BETA, BETA_SCALE
+from tracetool.reconstruct.models import Hypothesis
+from tracetool.reconstruct.models.cubic import GROWN_FROM, OF_LAST_MAX, grown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from tracetool.reconstruct.hypotheses import Fit
+
+    Ints = npt.NDArray[np.int64]
+    Try = Callable[[Ints, Hypothesis], Fit]
+
+#: Operations that set a new threshold: what was before the capture then no longer shows.
+REDUCTIONS = rc.OP_TLP_LOSS | rc.OP_CWR | rc.OP_RECOVERY | rc.OP_RTO_REDUCE
+#: How often the grid is halved around its best points.
+REFINEMENTS = 3
+#: Places on the curve explain the growth as well that miss no more segments than the best, these, and a part of those.
+CHANCE, PART_OF_CHANCE = 8, 1 / 2
+#: Thresholds that differ by less than this factor agree.
+AGREE = 1.1
+#: Places that are tried on the whole flow.
+MOST_PLACES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place on CUBIC's curve.
+
+    Parameters
+    ----------
+    hypothesis : Hypothesis
+    missed : float
+        Segments by which the growth up to the first reduction differs from it.
+    threshold : int
+        Threshold from before the capture, segments; 0 where the window never showed.
+    window : int
+        Window when it first showed, segments.
+    """
+
+    hypothesis: Hypothesis
+    missed: float
+    threshold: int
+    window: int
+
+    @property
+    def shown(self) -> int:
+        """The threshold as the kernel tells it: at least 3/4 of the window (`tcp_current_ssthresh`)."""
+        return max(self.threshold, self.window * 3 // 4)
+
+    @property
+    def lost_at(self) -> int:
+        """Window at which the loss came that set the threshold."""
+        return self.threshold * BETA_SCALE // BETA
+
+
+def head(events: Ints) -> Ints:
+    """Events up to the first reduction of the window.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `tracetool.kernels.replay.replay`.
+
+    Returns
+    -------
+    int64 array
+        A view of the first rows.
+    """
+    reductions = np.flatnonzero(events[:, rc.OPS] & REDUCTIONS)
+    return events[: int(reductions[0])] if len(reductions) else events
+
+
+def places(events: Ints, fit: Try) -> list[Place]:
+    """Where CUBIC may have stood when the capture began, the best first.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `tracetool.kernels.replay.replay`.
+    fit : callable
+        Fits one hypothesis to some events.
+
+    Returns
+    -------
+    list of Place
+        Those that explain the growth as well as the best.
+
+    Examples
+    --------
+    >>> places(events, fit)[0].threshold  # doctest: +SKIP
+    56
+    """
+    before = head(events)
+    if not len(before):
+        return [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]
+
+    found: dict[tuple[float, float, float], Place] = {}
+
+    def place(part: float, last: float, stood: float) -> None:
+        key = (round(part, 4), last, stood)
+        if GROWN_FROM[-1] <= part <= 1 and 0 <= stood <= 1 and key not in found:
+            fitted = fit(before, grown(*key))
+            shown = np.flatnonzero(fitted.window[:, rw.OUT_UNKNOWN] == 0)
+            at = int(shown[0]) if len(shown) else -1
+            threshold, window = fitted.window[at, [rw.OUT_SSTHRESH_AFTER, rw.OUT_CWND]].tolist()
+            found[key] = Place(fitted.hypothesis, fitted.misfit * fitted.groups, threshold if len(shown) else 0, window)
+
+    for last in OF_LAST_MAX:
+        for part in GROWN_FROM:
+            place(part, last, 0.5)
+    step, halt = GROWN_FROM[0] - GROWN_FROM[1], 0.5
+    for _ in range(REFINEMENTS):
+        step, halt = step / 2, halt / 2
+        for part, last, stood in _best(found):
+            place(part - step, last, stood)
+            place(part + step, last, stood)
+            place(part, last, stood - halt)
+            place(part, last, stood + halt)
+            for other in OF_LAST_MAX:  # the same maximum, reached from another threshold
+                place(part * other / last if last else 0.0, other, stood)
+    ranked = sorted(found.values(), key=lambda one: one.missed)
+    most = ranked[0].missed * (1 + PART_OF_CHANCE) + CHANCE
+    return [one for one in ranked if one.missed <= most]
+
+
+def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, bool] | None:
+    """Threshold from before the capture, and whether the growth alone tells it.
+
+    The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of it
+    after fast convergence. Losses recur at the same window where nothing else changes: the place is taken whose loss was
+    nearest to the next one, or, without one, the first that did not come at a window that was passed unharmed.
+
+    Parameters
+    ----------
+    found : sequence of Place
+        From `places`.
+    lost_at : int
+        Window at the first loss seen; 0 without one.
+    reached : int
+        Largest window up to there.
+
+    Returns
+    -------
+    tuple or None
+        The threshold, and whether it is fitted (else assumed); None where nothing tells it.
+
+    Examples
+    --------
+    >>> likely([Place(grown(0.8, 0.7), 2.0, 80, 100), Place(grown(0.94, 0.82), 2.0, 94, 100)], 135, 135)
+    (94, False)
+    """
+    shown = [one for one in found if one.threshold]
+    if not shown:
+        return None
+    thresholds = [one.shown for one in shown]
+    if max(thresholds) <= min(thresholds) * AGREE:
+        return shown[0].threshold, True
+    if lost_at:
+        return min(shown, key=lambda one: abs(one.lost_at - lost_at)).threshold, False
+    beyond = [one for one in shown if one.lost_at > reached and one.hypothesis.of_last_max]
+    if beyond and len(beyond) < len(shown):
+        return beyond[0].threshold, False
+    return None
+
+
+def _best(found: Mapping[tuple[float, float, float], Place]) -> list[tuple[float, float, float]]:
+    return sorted(found, key=lambda key: found[key].missed)[:MOST_PLACES]
+
+
+def distinct(found: list[Place]) -> list[Hypothesis]:
+    """Few of the places, the best first, that differ in their last maximum: the next loss depends on it.
+
+    Examples
+    --------
+    >>> distinct([Place(grown(0.9, 0.0), 1.0, 50, 55), Place(grown(0.89, 0.0), 2.0, 49, 55)])[0].grown_from
+    0.9
+    """
+    step = GROWN_FROM[0] - GROWN_FROM[1]
+    chosen: dict[tuple[float, int], Hypothesis] = {}
+    for one in found:
+        chosen.setdefault((one.hypothesis.of_last_max, round(one.hypothesis.grown_from / step)), one.hypothesis)
+    return list(chosen.values())[:MOST_PLACES]
