@@ -15,7 +15,6 @@ import numpy as np
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels.cubic import BETA, BETA_SCALE
-from tracetool.reconstruct.models import Hypothesis
 from tracetool.reconstruct.models.cubic import GROWN_FROM, OF_LAST_MAX, grown
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tracetool.reconstruct.hypotheses import Fit
+    from tracetool.reconstruct.models import Hypothesis
 
     Ints = npt.NDArray[np.int64]
     Try = Callable[[Ints, Hypothesis], Fit]
@@ -144,9 +144,9 @@ def places(events: Ints, fit: Try) -> list[Place]:
 def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, bool] | None:
     """Threshold from before the capture, and whether the growth alone tells it.
 
-    The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of it
-    after fast convergence. Losses recur at the same window where nothing else changes: the place is taken whose loss was
-    nearest to the next one, or, without one, the first that did not come at a window that was passed unharmed.
+    The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
+    it after fast convergence. Losses recur at the same window where nothing else changes: the place is taken whose
+    loss was nearest to the next one, or, without one, the best that did not come at a window that was passed unharmed.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ HYPOTHESES = (
     Hypothesis("cubic, HyStart++", "cubic", CUBIC, PLUS_PLUS, rare=True),
 )
 
-#: What a loss leaves of the last maximum: beta, or where the window had not reached the maximum before (fast
-#: convergence) beta of a window whose maximum is held for (1 + beta) / 2 of it; and 0 for no maximum, after HyStart or a timeout.
+#: What a loss leaves of the last maximum: beta; or, where the window had not reached the maximum before (fast
+#: convergence), beta of a window of which (1 + beta) / 2 is held for the maximum; 0: none, after HyStart or a timeout.
 OF_LAST_MAX = (BETA / BETA_SCALE, 2 * BETA / (BETA_SCALE + BETA), 0.0)
 #: The threshold before the capture, in parts of the window when that became known.
 GROWN_FROM = tuple(1 - step / 20 for step in range(13))
