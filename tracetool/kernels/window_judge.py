@@ -50,6 +50,8 @@ from tracetool.kernels.window_columns import (
     SLACK,
     SLACK_SEQ,
     SSTHRESH,
+    STREAK,
+    STREAK_SLACK,
     TOLERANCE,
     TRAIN,
     UNKNOWN_START,
@@ -67,6 +69,8 @@ AT_ONCE_NS = 1_000_000
 #: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
 MOST_PER_MISS = 16
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
+#: Slow start has ended unseen where so many groups of sends in a row left more than this part of the window unused.
+LONG_STREAK, STREAK_PART = 32, 8
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 
 
@@ -76,10 +80,35 @@ def lower(w: Ints, h: Ints, e: Ints) -> None:
     ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
     w[CWND] = max(w[CWND] - w[SLACK], 1)
     if ended:
-        w[SSTHRESH] = max(w[CWND], 2)
-        if h[HYSTART] and not w[FOUND]:
-            w[FOUND] = 1
-            w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
+        leave_slow_start(w, h)
+
+
+@bare_kernel
+def leave_slow_start(w: Ints, h: Ints) -> None:
+    """Slow start has ended at this window, and the hypothesis did not see it: HyStart must have fired, if it runs."""
+    w[SSTHRESH] = max(w[CWND], 2)
+    if h[HYSTART] and not w[FOUND]:
+        w[FOUND] = 1
+        w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
+
+
+@bare_kernel
+def watch_slow_start(w: Ints, h: Ints, e: Ints, blocked: bool) -> None:
+    """In slow start the window runs away within a round trip: end it once many sends in a row left much of it unused."""
+    at_once = e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS and not h[PACED] and not blocked
+    if w[CWND] >= w[SSTHRESH] or h[CC] == BBR or not at_once or e[STATE_AFTER] != OPEN or w[UNKNOWN_START]:
+        w[STREAK] = 0
+        return
+    slack = max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0)
+    w[STREAK_SLACK] = slack if w[STREAK] == 0 else min(w[STREAK_SLACK], slack)
+    w[STREAK] += 1
+    if w[STREAK] == LONG_STREAK:
+        w[STREAK] = 0
+        if STREAK_PART * w[STREAK_SLACK] > w[CWND] and not w[ROUND_DRAINED]:
+            w[FIT_LOWERED] += 1
+            w[FIT_DEFICIT] += min(slack, MOST_PER_MISS)
+            w[CWND] = e[PIPE_SENT]
+            leave_slow_start(w, h)
 
 
 @bare_kernel
@@ -131,6 +160,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
     if blocked:
         w[ROUND_BLOCKED] = 1
     w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0))
+    watch_slow_start(w, h, e, blocked)
     took = e[LAST_SEND] - e[FIRST_SEND]
     if e[SENT_NEW] > 2:
         w[FIT_BURSTS] += 1
