@@ -94,7 +94,7 @@ def leave_slow_start(w: Ints, h: Ints) -> None:
 
 @bare_kernel
 def watch_slow_start(w: Ints, h: Ints, e: Ints, blocked: bool) -> None:
-    """In slow start the window runs away within a round trip: end it once many sends in a row left much of it unused."""
+    """In slow start a window runs away within a round trip: end it where many sends in a row left much of it unused."""
     at_once = e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS and not h[PACED] and not blocked
     if w[CWND] >= w[SSTHRESH] or h[CC] == BBR or not at_once or e[STATE_AFTER] != OPEN or w[UNKNOWN_START]:
         w[STREAK] = 0
