@@ -6,6 +6,7 @@ Only this package prints, exits or reads the environment. A command's module imp
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
@@ -34,6 +35,8 @@ from tracetool.errors import TracetoolError
 if TYPE_CHECKING:
     from types import FrameType
 
+#: What is being completed: bash and zsh or fish; Windows' shell.
+_COMPLETED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS", "_TYPER_COMPLETE_WORD_TO_COMPLETE")
 _INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 SUMMARY = "From packet captures and kernel logs to tables, inferred congestion control, plots and fairness tables."
 
@@ -85,8 +88,23 @@ def _announce_compiling() -> None:
     print("tracetool: compiling, once for this version: the first run takes up to a minute longer", file=sys.stderr)
 
 
+#: What each command runs. Typer reads the options of all of them before it runs one, which takes longer than the rest.
+_CALLBACKS = {command.name: command.callback for command in app.registered_commands}
+
+
+def _not_asked_for() -> None:
+    """Stand for a command of which no more than the name and a line of help is needed."""
+
+
+def _only_what_is_named(words: str) -> None:
+    """Leave out the options of commands that do not occur in the command line, or in the one that is completed."""
+    for command in app.registered_commands:
+        command.callback = _CALLBACKS[command.name] if command.name and command.name in words else _not_asked_for
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    _only_what_is_named(" ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)]))
     if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
         kernels.compiling.append(_announce_compiling)
     signal.signal(signal.SIGTERM, _terminate)
