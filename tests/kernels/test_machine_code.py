@@ -76,3 +76,17 @@ def test_a_kernel_is_known_by_its_file_and_those_that_it_imports():
     assert {line.split()[0] for line in sources.splitlines()} == {"sequences.py", "_bare.py", "_jit.py", "_code.py"}
     assert "decode.py" not in _code._sources(str(folder / "gather.py")).decode()
     assert "layers.py" in _code._sources(str(folder / "decode.py")).decode()
+
+
+def test_threads_that_call_a_kernel_at_once_link_it_once(tmp_path):
+    program = (
+        "import threading; from tracetool.kernels.sequences import unwrap; start = threading.Barrier(8); said = []\n"
+        "def call(): start.wait(); said.append(unwrap(5, 0xFFFFFFF0, 0))\n"
+        "threads = [threading.Thread(target=call) for _ in range(8)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]; print(said)"
+    )
+    unwrapped(tmp_path)  # the machine code is kept from here on
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+        assert (done.returncode, done.stdout.strip()) == (0, str([21] * 8))

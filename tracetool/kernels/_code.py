@@ -71,6 +71,9 @@ define void @NRT_Free(i8* %block) {
 """
 
 
+_linking = threading.Lock()  # the engine is one, and not for several threads; a function is linked once
+
+
 class Returned(NamedTuple):
     """One value that a kernel returns: NumPy's name of its type, and the dimensions of an array (0: a number)."""
 
