@@ -12,7 +12,7 @@ import contextlib
 import json
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -209,7 +209,7 @@ class Dataset:
 
     def _replace_manifest(self, content: dict[str, Any]) -> None:
         content = {"tool": "tracetool", "version": __version__, "schema_version": SCHEMA_VERSION, **content}
-        self.store.replace(MANIFEST, f"{json.dumps(content, indent=1, ensure_ascii=False)}\n".encode())
+        self.store.replace(MANIFEST, _manifest_text(content).encode())
 
     def update(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Change the manifest under the lock."""
@@ -291,6 +291,34 @@ def _scan_store(url: str, table: str, files: list[str]) -> pl.LazyFrame:
     paths = [f"{path.rstrip('/')}/{file}" for file in files]
     found = ds.dataset(paths, schema=tables.schema(table), format="parquet", filesystem=system)
     return pl.scan_pyarrow_dataset(found)
+
+
+def _manifest_text(content: dict[str, Any]) -> str:
+    """Manifest as JSON with a line for each input and command: there may be thousands.
+
+    Examples
+    --------
+    >>> print(_manifest_text({"tool": "tracetool", "inputs": {"a": {"stages": {}}}, "commands": []}))
+    {
+    "tool": "tracetool",
+    "inputs": {
+     "a": {"stages": {}}
+    },
+    "commands": []
+    }
+    <BLANKLINE>
+    """
+    text = partial(json.dumps, ensure_ascii=False)
+    inputs = [f" {text(name)}: {text(entry)}" for name, entry in content["inputs"].items()]
+    commands = [f" {text(command)}" for command in content["commands"]]
+    shown = {name: text(value) for name, value in content.items()}
+    shown["inputs"] = _block("{", inputs, "}")
+    shown["commands"] = _block("[", commands, "]")
+    return _block("{", [f'"{name}": {value}' for name, value in shown.items()], "}") + "\n"
+
+
+def _block(start: str, lines: list[str], end: str) -> str:
+    return "\n".join([start, ",\n".join(lines), end]) if lines else start + end
 
 
 def _length() -> Any:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from tests.fuzz import captures
 from tests.fuzz.frames import connection
-from tracetool import executors
+from tracetool import executors, tables
 from tracetool.dataset import Dataset
 from tracetool.errors import FormatError
 from tracetool.ingest import ingest, ingest_each
@@ -40,8 +41,6 @@ def folder(tmp_path_factory) -> Path:
 def bytes_of(dataset: Path) -> dict[str, bytes]:
     """Every file that the dataset lists, and the manifest."""
     opened = Dataset.open(dataset)
-    from tracetool import tables
-
     files = {file for table in tables.names() for file in opened.files(table)}
     return {str(Path(file).relative_to(dataset)): Path(file).read_bytes() for file in files} | {
         "dataset.json": (dataset / "dataset.json").read_bytes()
@@ -92,6 +91,35 @@ def test_what_is_there_is_not_read_again(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr("tracetool.reading._read", refuse)
     assert {each.status for each in ingest_each(folder / "run0", tmp_path / "d")} == {"present"}
+
+
+def test_two_reconstructions_at_once_do_the_work_once(folder, tmp_path, monkeypatch):
+    """The second one waits for the first, and then sees that it is done."""
+    from tracetool.reconstruct import driver, inputs
+
+    dataset = ingest(folder / "run0" / "c0.pcap", tmp_path / "d")
+    asked, pending = threading.Event(), inputs.pending
+
+    def watched(*words, **named):
+        try:
+            return pending(*words, **named)
+        finally:
+            asked.set()
+
+    def refuse(*_args):
+        raise AssertionError("done again")
+
+    first = dataset.writer("c0", inputs.STAGE)
+    monkeypatch.setattr(inputs, "pending", watched)
+    monkeypatch.setattr(driver, "infer", refuse)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(reconstruct, tmp_path / "d")
+        assert asked.wait(60)
+        with first:
+            first.write("rtts", tables.empty("rtts"))
+            first.commit()
+        second.result(60)
+    assert dataset.entries["c0"]["stages"]["reconstruct"]["rows"] == {"rtts": 0}
 
 
 def test_relative_names_are_found_from_any_folder(folder, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from tracetool.executors import Serial, spread
 from tracetool.writer import InputWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
     from pathlib import Path
 
@@ -77,28 +77,32 @@ def reconstruct(
     if not todo:
         return opened
     if executor is None:
-        _all(opened, todo, flow, 1, Serial(), partial(work, progress=progress), None)
+        _all(Task(opened, "", flow, 1), todo, force, Serial(), partial(work, progress=progress), None)
     else:
-        _all(opened.anchored(), todo, flow, len(todo), executor, work, progress)
+        _all(Task(opened.anchored(), "", flow, len(todo)), todo, force, executor, work, progress)
     return opened
 
 
 def _all(
-    dataset: Dataset,
+    pattern: Task,
     todo: dict[str, int],
-    flow: int | None,
-    share: int,
+    force: bool,  # noqa: FBT001
     executor: Executor,
-    each: Any,
+    each: Callable[[Task], Written],
     progress: Progress | None,
 ) -> None:
+    dataset = pattern.dataset
     held: dict[str, Held] = {}
     done = 0
 
     def tasks() -> Iterator[Task]:
         for name in todo:
-            held[name] = dataset.hold_input(name)
-            yield Task(dataset, name, flow, share)
+            mine = dataset.hold_input(name)
+            if not force and _done(dataset.entries[name], pattern.flow):  # by another process, which held it meanwhile
+                mine.close()
+            else:
+                held[name] = mine
+                yield replace(pattern, name=name)
 
     try:
         for group in spread(executor, each, tasks()):
