@@ -113,6 +113,10 @@ def _result(future: Future[Result]) -> Result:
             "a worker process ended unexpectedly (killed, or out of memory): what was finished is kept, run it again"
         ) from None
     except Exception as error:
+        if isinstance(error, RuntimeError) and isinstance(error.__cause__, (ImportError, AttributeError)):
+            raise WorkerError(
+                f"the workers have another version of tracetool, or none ({error.__cause__}): install this one there"
+            ) from None
         if type(error).__module__.startswith("distributed"):
             raise WorkerError(f"the cluster failed: {' '.join(str(error).split())}: run it again") from None
         raise

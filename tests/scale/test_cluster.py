@@ -148,6 +148,19 @@ def test_a_worker_killed_in_the_middle_loses_nothing(cluster, alone, tmp_path):
     assert not [path for path in (tmp_path / "d" / ".parts").rglob("*") if path.is_file()]
 
 
+def test_workers_without_this_version_are_told_in_a_line(cluster, tmp_path, monkeypatch):
+    """What they are asked to do is in a module that they do not have."""
+    (tmp_path / "only_here.py").write_text("def work(number):\n    return number\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import only_here
+
+    with (
+        pytest.raises(executors.WorkerError, match=r"^the workers have another version .*only_here.*install this one"),
+        executors.cluster(cluster.address) as executor,
+    ):
+        list(executors.spread(executor, only_here.work, [1]))
+
+
 def test_no_scheduler_there(monkeypatch):
     pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(executors, "CONNECT_S", 0.3)
