@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import heapq
 import json
 import random
 import re
@@ -109,7 +110,8 @@ def derive(capture: bytes, how: str) -> bytes:
             struct.pack("<II", *divmod(when(record, units) + 3 * units // 10**6, units)) + record[8:]
             for record in whole
         ]
-        kept = sorted((*whole, *copies), key=lambda record: when(record, units))
+        # frames that were written out of order stay so
+        kept = list(heapq.merge(whole, copies, key=lambda record: when(record, units)))
     return capture[:FILE_HEADER] + b"".join(kept)
 
 
