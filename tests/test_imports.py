@@ -40,6 +40,10 @@ def test_importing_the_package_loads_no_heavy_library():
     assert loaded_by("import tracetool; tracetool.__all__; dir(tracetool)") == set()
 
 
+def test_a_log_is_read_without_the_kernels_of_captures():
+    assert loaded_by("import tracetool.ingest, tracetool.reading, tracetool.executors") == set()
+
+
 def test_public_names_are_those_of_all_and_each_can_be_had():
     public = {name for name in dir(tracetool) if not name.startswith("_")} | {"__version__"}
     assert set(tracetool.__all__) == public

@@ -6,13 +6,11 @@ Work comes in units that can be pickled, and repeated: one that was cut off leav
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from multiprocessing import connection
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracetool.errors import TracetoolError, UsageError
@@ -131,6 +129,9 @@ def processes(jobs: int) -> Iterator[Executor]:
     jobs
         How many.
     """
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Started afresh: Polars must not be forked.
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
@@ -152,7 +153,9 @@ def _start_worker() -> None:
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
+    from multiprocessing import connection, parent_process
+
+    parent = parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
         os._exit(1)

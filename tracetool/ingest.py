@@ -12,7 +12,6 @@ from tracetool import sources
 from tracetool.dataset import Dataset
 from tracetool.errors import InputError, UsageError
 from tracetool.executors import Serial, spread
-from tracetool.joining import ordered
 from tracetool.parsers.options import ParseOptions
 from tracetool.reading import Ingested, Progress, Task, read
 
@@ -106,6 +105,8 @@ def ingest_each(
         admission.dataset = admission.dataset.anchored()
     whole: list[tuple[Source, ...]] = [(source,) for source in found]
     if join and len(found) > 1:
+        from tracetool.joining import ordered
+
         try:
             whole = [ordered(found)]
         except InputError as error:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tracetool import parsers, tables
 from tracetool.diagnostics import DiagnosticLog
 from tracetool.errors import InputError, TracetoolError
-from tracetool.joining import Joined, content_hash
 from tracetool.writer import InputWriter
 
 if TYPE_CHECKING:
@@ -129,7 +128,11 @@ def _digest(sources: tuple[Source, ...]) -> str:
     for source in sources:
         with source.open() as stream:
             hashes.append(stream.digest()[0])
-    return hashes[0] if len(hashes) == 1 else content_hash(hashes)
+    if len(hashes) == 1:
+        return hashes[0]
+    from tracetool.joining import content_hash
+
+    return content_hash(hashes)
 
 
 def _read(task: Task, writer: InputWriter, progress: Progress | None) -> tuple[Ingested, Written]:
@@ -164,6 +167,8 @@ def _take_one(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told | 
 
 def _take_joined(task: Task, writer: InputWriter, log: DiagnosticLog, told: Told | None) -> dict[str, Any]:
     """Read the parts of a capture into tables; return what the manifest says of them."""
+    from tracetool.joining import Joined
+
     joined = Joined(task.sources, log)
     total = sum(source.size_bytes or 0 for source in task.sources)
     summary = _write(joined.pieces(), writer, lambda: told and told(joined.stored_bytes, total))
