@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
@@ -130,3 +131,12 @@ def test_a_dataset_of_several_inputs(tmp_path):
     assert_frame_equal(
         dataset.read("flows").select("input").unique().sort("input"), pl.DataFrame({"input": sorted(dataset.inputs)})
     )
+
+
+def test_words_that_are_there_twice_are_stored_once(tmp_path):
+    from tracetool.reconstruct.samples import dictionary
+
+    column = dictionary(np.array([0, 2, -1, 1, 3], np.int8), ("a", "a", "b", "c"))
+    pq.write_table(pa.table({"word": column}), tmp_path / "words.parquet")
+    assert pq.read_table(tmp_path / "words.parquet")["word"].to_pylist() == ["a", "b", None, "a", "c"]
+    assert len(column.dictionary) == 3

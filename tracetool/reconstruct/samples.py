@@ -149,5 +149,9 @@ def unless_negative(values: npt.NDArray[np.signedinteger], *, may: bool) -> pa.A
 
 
 def dictionary(codes: npt.NDArray[np.int8], words: Sequence[str]) -> pa.DictionaryArray:
-    """Words by their positions; a negative one is null."""
+    """Words by their positions; a negative one is null. Words may be there twice."""
+    places = {word: at for at, word in enumerate(dict.fromkeys(words))}
+    if len(places) < len(words):  # else Parquet's dictionary page ends with whatever was in memory
+        codes = np.where(codes < 0, -1, np.array([places[word] for word in words])[codes]).astype(np.int8)
+        words = list(places)
     return pa.DictionaryArray.from_arrays(unless_negative(codes, may=True), pa.array(words, pa.string()))
