@@ -18,6 +18,7 @@ from tracetool.kernels.records import (
     FIN,
     HANDSHAKE,
     HAS_ACK,
+    HAS_INTERFACE,
     HAS_IP_ID,
     HAS_SACK,
     HAS_TCP,
@@ -43,6 +44,7 @@ DONE, GROUP, GROW_FLOWS, GROW_CONVERSATIONS, GROW_LAYERS = range(5)
 BAD_TCP, OPTIONS_CUT, FIRST_FRAGMENT, SUPER_FRAME, TIME_BACKWARDS, TIME_JUMP, LONG_SCALE = range(9, 16)
 NOTES = 16
 _FIN, _SYN, _RST, _ACK = 1, 2, 4, 16
+_SLL2 = 276  # link type of Linux cooked captures, version 2
 _DAY_NS = 86_400 * 1_000_000_000  # a longer gap is hardly idleness
 _ETHERNET_MTU, _JUMBO_MTU = 1500, 9216
 _SMALLEST_MSS = 48  # Linux' TCP_MIN_SND_MSS
@@ -279,6 +281,9 @@ def decode(
         packet.ip_bytes = head.ip_bytes
         packet.frame_bytes = frame.original
         packet.captured_bytes = frame.captured
+        packet.interface = frame.interface
+        if frame.link == _SLL2 and frame.captured >= 8:  # cooked frames of all interfaces tell theirs
+            packet.interface = be32(buffer, start + 4) & 0x7FFFFFFF
         packet.ttl = head.ttl
         packet.tos = head.tos
         packet.flags = flags
@@ -286,10 +291,10 @@ def decode(
         packet.seq, packet.ack, packet.window, packet.tsval, packet.tsecr, packet.ip_id = 0, 0, 0, 0, 0, 0
         packet.sack = state.edges
         packet.edges = 0
-        has = 0
+        has = HAS_INTERFACE if packet.interface >= 0 else 0
         if head.ip_id >= 0:
             packet.ip_id = head.ip_id
-            has = HAS_IP_ID
+            has |= HAS_IP_ID
         if not tcp:
             packet.segments = min(payload, 1)
             packet.has = has

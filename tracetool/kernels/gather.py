@@ -59,7 +59,7 @@ def gather_columns(
     packets: Any, order: Any, count: int, pool: Any, frame: Any, time: Any, flow: Any, direction: Any, protocol: Any,
     seq: Any, ack: Any, payload: Any, segments: Any, flags: Any, window: Any, window_raw: Any, tsval: Any, tsecr: Any,
     offsets: Any, edges: Any, ip_id: Any, ttl: Any, dscp: Any, ecn: Any, ip_bytes: Any, frame_bytes: Any,
-    captured_bytes: Any, has: Any,
+    captured_bytes: Any, interface: Any, has: Any,
 ) -> int:  # fmt: skip
     """Copy records into columns in the given order; return the number of SACK edges."""
     used = 0
@@ -92,6 +92,7 @@ def gather_columns(
         ip_bytes[k] = packet.ip_bytes
         frame_bytes[k] = packet.frame_bytes
         captured_bytes[k] = packet.captured_bytes
+        interface[k] = packet.interface
         has[k] = packet.has
     offsets[count] = used
     return used

@@ -81,7 +81,7 @@ def walk(
         frame.captured = captured
         frame.original = original
         frame.link = link
-        frame.interface = 0
+        frame.interface = -1
         count += 1
         at += header + captured
         prefetch(buffer, at + AHEAD)

@@ -16,7 +16,7 @@ FRAME = np.dtype(
         ("captured", "i8"),
         ("original", "i8"),
         ("link", "i4"),  # libpcap's link type
-        ("interface", "i4"),
+        ("interface", "i4"),  # -1: not told
     ]
 )
 
@@ -65,12 +65,12 @@ PACKET = np.dtype(
         ("frame", "i8"), ("time", "i8"), ("seq", "i8"), ("ack", "i8"),
         ("flow", "i4"), ("sack", "i4"),  # of its first SACK edge in the pool
         ("payload", "u4"), ("ip_bytes", "u4"), ("frame_bytes", "u4"), ("captured_bytes", "u4"), ("segments", "i4"),
-        ("window", "u4"), ("tsval", "u4"), ("tsecr", "u4"),
+        ("window", "u4"), ("tsval", "u4"), ("tsecr", "u4"), ("interface", "i4"),
         ("flags", "u2"), ("window_raw", "u2"), ("ip_id", "u2"),
         ("ttl", "u1"), ("tos", "u1"), ("edges", "u1"), ("direction", "u1"), ("has", "u1"), ("protocol", "u1"),
     ]
 )  # fmt: skip
-HAS_TCP, HAS_ACK, HAS_WINDOW, HAS_TIMESTAMPS, HAS_IP_ID, HAS_SACK = 1, 2, 4, 8, 16, 32
+HAS_TCP, HAS_ACK, HAS_WINDOW, HAS_TIMESTAMPS, HAS_IP_ID, HAS_SACK, HAS_INTERFACE = 1, 2, 4, 8, 16, 32, 64
 
 #: What a flow is known by. Conversations (Wireshark's streams) have the same key, with no encapsulation.
 _KEY = [

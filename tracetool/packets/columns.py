@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tracetool import tables
 from tracetool.kernels import gather
-from tracetool.kernels.records import HAS_ACK, HAS_IP_ID, HAS_SACK, HAS_TCP, HAS_TIMESTAMPS, HAS_WINDOW
+from tracetool.kernels.records import HAS_ACK, HAS_INTERFACE, HAS_IP_ID, HAS_SACK, HAS_TCP, HAS_TIMESTAMPS, HAS_WINDOW
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,11 +20,12 @@ _COLUMNS = {
     "frame": "i8", "time": "i8", "flow": "i4", "direction": "i1", "protocol": "i1", "seq": "i8", "ack": "i8",
     "payload_bytes": "i8", "segments": "i4", "flags": "u2", "window_bytes": "i8", "window_raw": "u2", "tsval": "i8",
     "tsecr": "i8", "offsets": "i4", "edges": "i8", "ip_id": "i4", "ttl": "u1", "dscp": "u1", "ecn": "u1",
-    "ip_bytes": "i8", "frame_bytes": "i8", "captured_bytes": "i8", "has": "u1",
+    "ip_bytes": "i8", "frame_bytes": "i8", "captured_bytes": "i8", "interface": "i4", "has": "u1",
 }  # fmt: skip
 _KNOWN = {
     "seq": HAS_TCP, "flags": HAS_TCP, "window_raw": HAS_TCP, "ack": HAS_ACK, "window_bytes": HAS_WINDOW,
     "tsval": HAS_TIMESTAMPS, "tsecr": HAS_TIMESTAMPS, "ip_id": HAS_IP_ID, "sack": HAS_SACK,
+    "interface": HAS_INTERFACE,
 }  # fmt: skip
 _WORDS = {"direction": ("a2b", "b2a"), "protocol": ("tcp", "udp")}
 
