@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
 
-#: A packet: columns of the table `packets`, with the number of its SACK edges, and 0 for a2b, 1 for b2a.
+#: A packet: columns of the table `packets`, with the number of its SACK edges, and 0 for a2b, 1 for b2a; numbers of
+#: eight bytes stand where they are read at once.
 RECORD = np.dtype(
     [
         ("frame", "i8"), ("time", "i8"), ("seq", "i8"), ("ack", "i8"), ("payload", "i8"), ("window", "i8"),
         ("tsval", "i8"), ("tsecr", "i8"), ("frame_bytes", "i8"), ("captured", "i8"), ("flow", "i4"),
-        ("segments", "i4"), ("window_raw", "i4"), ("ip_id", "i4"), ("flags", "u2"), ("edges", "u2"), ("ecn", "u1"),
-        ("way", "u1"), ("spare", "u2"),
+        ("segments", "i4"), ("window_raw", "i4"), ("ip_id", "i4"), ("interface", "i4"), ("flags", "u2"),
+        ("edges", "u2"), ("ecn", "u1"), ("way", "u1"), ("spare", "u2"), ("more", "u4"),
     ]
 )  # fmt: skip
 #: Rows of the columns that are made of them.

@@ -34,7 +34,7 @@ class Batch:
     flow, way
         Of each packet: index into `flows`; 0 for a2b, 1 for b2a.
     time, frame, seq, ack, payload, segments, flags, window, window_raw, tsval, tsecr, ip_id, frame_bytes, \
-    captured, ecn
+    captured, ecn, interface
         Columns of `packets`; times in nanoseconds since the epoch.
     sack_at, sacks
         Where each packet's SACK edges begin (one entry more), and all edges.
@@ -59,6 +59,7 @@ class Batch:
     frame_bytes: Ints
     captured: Ints
     ecn: Bytes
+    interface: npt.NDArray[np.int32]
     sack_at: Ints
     sacks: Ints
 
@@ -145,6 +146,7 @@ def batch_of(rows: Rows) -> Batch:
         frame_bytes=each[pr.FRAME_BYTES],
         captured=each[pr.CAPTURED],
         ecn=ecn,
+        interface=records["interface"][order],
         sack_at=columns[pr.SACK_AT],
         sacks=sacks,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -63,6 +63,8 @@ class Results:
         What `flow_stats` is made of, beside `cc`: flow, direction, cc, cc_confidence.
     odd
         What they tell of the capture.
+    copies
+        Frames captured twice, by the interface of the copy.
     """
 
     packets: int
@@ -71,6 +73,7 @@ class Results:
     counted: Counted
     cc: pl.DataFrame
     odd: pl.DataFrame
+    copies: Counter[int]
 
 
 def infer(
@@ -107,6 +110,7 @@ def _from_packets(
             counts[np.arange(len(counts)) != only] = 0
         done, total = 0, int(counts.sum())
         odd: list[pl.DataFrame] = []
+        copies: Counter[int] = Counter()
         waiting: list[Results] = []
         for result in _results(dataset, name, flows, counts, threads):
             for table, rows in result.tables.items():
@@ -114,6 +118,7 @@ def _from_packets(
             for row in result.flows:
                 places[row["flow"]] = row["vantage"]
             odd.append(result.odd)
+            copies += result.copies
             waiting.append(replace(result, tables={}))
             if sum(len(r.flows) for r in waiting) > STATS_FLOWS or sum(r.packets for r in waiting) > STATS_PACKETS:
                 writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
@@ -123,7 +128,7 @@ def _from_packets(
                 progress(name, done, total)
         if waiting:
             writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
-        if (found := oddities(odd)).height:
+        if (found := oddities(odd, copies)).height:
             writer.write("diagnostics", _named("diagnostics", found.to_arrow(), name))
         flows = flows.with_columns(vantage=pl.Series(places.tolist(), dtype=pl.String))
     for table in INFERRED:  # all of them, even without rows
@@ -175,7 +180,8 @@ def work(packets: Rows, flows: pl.DataFrame) -> Results:
     inferred, cc = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
     happened = events(batch, found)
     made = {**inferred, "rtts": rtts(batch, found), "events": happened}
-    return Results(len(batch), made, rows, counted(batch, found), cc, tally(happened))
+    copies = Counter(batch.interface[found.copy != 0].tolist())
+    return Results(len(batch), made, rows, counted(batch, found), cc, tally(happened), copies)
 
 
 def _stats(results: Sequence[Results]) -> pa.Table:

@@ -9,8 +9,10 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+#: Interfaces that a message names, those with most copies first.
+LISTED = 4
 _KINDS = (
     ("duplicate_frame", "warning", "frames are copies of one captured just before: they count once"),
     ("not_captured", "warning", "gaps: data that was acknowledged, or passed over, and is not in the capture"),
@@ -58,8 +60,16 @@ def tally(events: pa.Table) -> pl.DataFrame:
     )
 
 
-def oddities(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Rows of `diagnostics` for one input, without the column `input`, from the tallies of all its flows."""
+def oddities(tallies: Iterable[pl.DataFrame], copies: Mapping[int, int]) -> pl.DataFrame:
+    """Rows of `diagnostics` for one input, without the column `input`, from the tallies of all its flows.
+
+    Parameters
+    ----------
+    tallies
+        As `tally` makes them.
+    copies
+        How many copies were captured on each interface; -1: not told.
+    """
     parts = [part for part in tallies if part.height]
     if not parts:
         return pl.DataFrame()
@@ -78,6 +88,19 @@ def oddities(tallies: Iterable[pl.DataFrame]) -> pl.DataFrame:
             "time",
             "count",
             severity=severity,
-            message=pl.format("{} {} ({} bytes)", "count", text, "bytes"),
+            message=pl.format(
+                "{} {} ({} bytes{})",
+                "count",
+                text,
+                "bytes",
+                pl.when(pl.col("code") == "duplicate_frame").then(pl.lit(_where(copies))).otherwise(pl.lit("")),
+            ),
         )
     )
+
+
+def _where(copies: Mapping[int, int]) -> str:
+    told = sorted((-count, number) for number, count in copies.items() if number >= 0)
+    listed = ", ".join(f"{-count} on interface {number}" for count, number in told[:LISTED])
+    more = f", on {len(told) - LISTED} others more" if len(told) > LISTED else ""
+    return f"; {listed}{more}" if told else ""

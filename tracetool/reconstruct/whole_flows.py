@@ -40,6 +40,7 @@ NUMBERS = {
     "payload_bytes": ("payload", -1), "segments": ("segments", -1), "flags": ("flags", 0),
     "window_bytes": ("window", -1), "window_raw": ("window_raw", -1), "tsval": ("tsval", -1), "tsecr": ("tsecr", -1),
     "ip_id": ("ip_id", -1), "ecn": ("ecn", 0), "frame_bytes": ("frame_bytes", -1), "captured_bytes": ("captured", -1),
+    "interface": ("interface", -1),
 }  # fmt: skip
 COLUMNS = [*NUMBERS, "direction", "sack"]
 
