@@ -53,3 +53,27 @@ def test_no_interface_is_made_up(tmp_path):
     rows, (message,) = said(tmp_path, captures.pcap_header() + twice)
     assert rows["interface"].null_count() == rows.height == 2 * len(FRAMES)
     assert "interface" not in message
+
+
+def datagrams(tmp_path, identifications, gap_us: int = 100) -> int:
+    """Packets that `flow_stats` counts of datagrams of one length that are sent twice each, 5 us apart."""
+    packets = []
+    for number, identification in enumerate(identifications):
+        frame = bytearray(frames.ether(frames.ip4(frames.udp(b"d" * 100), 17)))
+        frame[18:20] = identification.to_bytes(2, "big")
+        stamp = captures.START * 10**9 + number * gap_us * 1000
+        packets += [captures.enhanced(bytes(frame), time=stamp + late) for late in (0, 5000)]
+    content = b"".join([captures.section(), captures.interface(), *packets])
+    (tmp_path / "capture").write_bytes(content)
+    dataset = reconstruct(ingest(tmp_path / "capture", tmp_path / "dataset"))
+    return int(dataset.read("flow_stats").filter(direction="a2b")["packets"].item())
+
+
+def test_copies_of_datagrams_are_told_by_their_identification(tmp_path):
+    assert datagrams(tmp_path, range(1, 41)) == 40
+
+
+def test_datagrams_that_nothing_tells_apart_all_count(tmp_path):
+    for name, identifications, gap in (("none", [0] * 40, 100), ("constant", [77] * 40, 5000)):
+        (tmp_path / name).mkdir()
+        assert datagrams(tmp_path / name, identifications, gap) == 80

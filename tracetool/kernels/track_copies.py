@@ -30,8 +30,9 @@ def find_copies(
     """Mark each frame that repeats an earlier one: same flow, direction and headers, within a millisecond.
 
     A sender gives each packet another IP identification, so equal ones tell a copy from a retransmission or a second
-    duplicate ACK. Where there is none (IPv6, or 0), data within so short a time is a copy too; a bare ACK or RST is one
-    only if a third or more of the flow's packets that can be told are copies, and then no more often than those are.
+    duplicate ACK. Where there is none (IPv6, or 0), data within so short a time is a copy too, but for datagrams, which
+    have no sequence number; a bare ACK or RST is one only if a third or more of the flow's packets that can be told are
+    copies, and then no more often than those are.
 
     Parameters
     ----------
@@ -48,7 +49,11 @@ def find_copies(
         last_a = last_b = -1
         for i in range(first, last):
             earlier = last_a if way[i] == 0 else last_b
-            if earlier >= 0 and ip_id[i] == ip_id[earlier] and (seq[i] != seq[earlier] or ack[i] != ack[earlier]):
+            if (
+                earlier >= 0
+                and ip_id[i] == ip_id[earlier]
+                and (seq[i] != seq[earlier] or ack[i] != ack[earlier] or time[i] - time[earlier] > COPY_NS)
+            ):
                 if way[i] == 0:
                     still_a += 1
                 else:
@@ -71,7 +76,7 @@ def find_copies(
                 bucket[place] = -1
             for i in range(first, last):
                 told = ip_id[i] > 0 and 16 * (still_a if way[i] == 0 else still_b) <= last - first
-                certain = told or payload[i] > 0 or flags[i] & SYN != 0
+                certain = told or (payload[i] > 0 and seq[i] >= 0) or flags[i] & SYN != 0
                 if weak == 0 and certain:
                     sure += 1
                 if certain == weak:

@@ -94,7 +94,6 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
         ints(), ints(), copy,
     )  # fmt: skip
     other = ~tcp[batch.flow]
-    copy[other] = 0
     np.logical_or(copy, other, out=skip, casting="unsafe")
     ticks = np.empty((track.TICKS, 2), np.int64)
     echo, handshake = np.full((flows, 2), -1, np.int64), np.full((flows, 2), -1, np.int64)
