@@ -44,6 +44,26 @@ def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path):
     assert unwrapped(tmp_path) == "21 True"
 
 
+def test_machine_code_that_others_may_write_to_is_not_run(tmp_path):
+    unwrapped(tmp_path)
+    (kept,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    kept.chmod(0o620)
+    assert unwrapped(tmp_path) == "21 True"
+    assert unwrapped(tmp_path) == "21 False", "what was compiled takes its place"
+
+
+def test_a_user_without_a_home_compiles_each_time(monkeypatch):
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which the specification has ignored
+    assert _code.load(parts.py_func, "int64") is None
+    code = _code.Code("parts", [], False, b"")
+    assert _code.save(parts.py_func, "int64", code) is code
+
+
 @kernel
 def parts(numbers, scale, double, most):
     found = np.zeros((2, len(numbers)))
@@ -68,6 +88,18 @@ def test_numbers_arrays_and_exceptions_come_back():
         parts(numbers, 1.0, False, 4)
     with pytest.raises(TypeError, match="not str"):
         parts("numbers", 1.0, False, 4)
+
+
+@kernel
+def halves(count):
+    numbers = np.arange(count)
+    return numbers[: count // 2], numbers[count // 2 :], numbers
+
+
+def test_arrays_that_share_their_memory_come_back_once_each():
+    for _ in range(100):
+        first, second, both = halves(1001)
+        assert first.tolist() + second.tolist() == both.tolist() == list(range(1001))
 
 
 def test_a_kernel_is_known_by_its_file_and_those_that_it_imports():

@@ -6,12 +6,14 @@ then the arguments; an array is seven numbers and more: two owners, size, bytes 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
 import json
 import os
 import re
+import stat
 import sys
 import tempfile
 import threading
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from types import FunctionType
 
 _CALL = ctypes.CFUNCTYPE
-_linking = threading.Lock()  # LLVM links for one thread at a time; the others wait for what they share
+_linking = threading.Lock()  # the engine is one, and not for several threads; a function is linked once
 _IMPORTS = re.compile(r"^from tracetool\.kernels(?: import (.*)|\.(\w+) import)", re.MULTILINE)
 #: Functions of numba's run time that kernels use that make arrays; see `_MEMORY`.
 PROVIDED = frozenset({"NRT_MemInfo_alloc_aligned", "NRT_MemInfo_call_dtor", "NRT_Free"})
@@ -71,9 +73,6 @@ define void @NRT_Free(i8* %block) {
 """
 
 
-_linking = threading.Lock()  # the engine is one, and not for several threads; a function is linked once
-
-
 class Returned(NamedTuple):
     """One value that a kernel returns: NumPy's name of its type, and the dimensions of an array (0: a number)."""
 
@@ -88,12 +87,16 @@ class Returned(NamedTuple):
         return np.ctypeslib.as_ctypes_type(np.dtype(self.dtype))
 
     def value(self, stored: Any) -> Any:
-        """As Python has it; an array is a copy, and its memory is given back."""
+        """As Python has it; an array is a copy, and its memory is given back with the last array that is in it."""
         if not self.ndim:
             return stored
         block, _, size, width, address, *shape = stored[: 5 + self.ndim]
         data = ctypes.string_at(address, size * width)
-        _library().free(ctypes.c_void_p(block))
+        if block:
+            count = ctypes.c_int64.from_address(block)
+            count.value -= 1
+            if not count.value:
+                _library().free(ctypes.c_void_p(block))
         return np.frombuffer(bytearray(data), self.dtype).reshape(shape)
 
 
@@ -172,6 +175,11 @@ def _library() -> Any:
     return ctypes.CDLL(None)
 
 
+def links(name: str) -> bool:
+    """Whether code that needs a function finds it in any process, with numba or without."""
+    return name in PROVIDED or hasattr(_library(), name)
+
+
 @functools.cache
 def _machine() -> tuple[str, str]:
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
@@ -199,9 +207,17 @@ def _engine() -> Any:
 
 
 def folder() -> Path:
-    """Folder of machine code, by the XDG base directory specification, one per version of tracetool."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tracetool" / f"kernels-{__version__}"
+    """Folder of machine code, by the XDG base directory specification, one per version of tracetool.
+
+    Raises
+    ------
+    RuntimeError
+        If the user has no home.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # which the specification has ignored
+        base = Path.home() / ".cache"
+    return base / "tracetool" / f"kernels-{__version__}"
 
 
 @functools.cache
@@ -222,37 +238,52 @@ def _path(function: Callable[..., Any], kinds: str) -> Path:
     """Where the code of a kernel is, or should be."""
     made = cast("FunctionType", function)
     file = made.__code__.co_filename
-    about = (kinds, *_machine(), sys.platform, _numba(), llvmlite.__version__)
+    about = (kinds, *_machine(), sys.platform, sys.implementation.cache_tag, _numba(), llvmlite.__version__)
     digest = hashlib.sha256(_sources(file) + json.dumps(about).encode()).hexdigest()
     return folder() / f"{Path(file).stem}.{made.__name__}-{digest[:24]}"
+
+
+def _own(path: Path) -> bytes:
+    """Content of a file that nobody but this user or root can have written: it is going to be run.
+
+    Raises
+    ------
+    PermissionError
+        If it is another user's, or others may write to it.
+    """
+    with path.open("rb") as file:
+        status = os.fstat(file.fileno())
+        if status.st_uid not in {os.geteuid(), 0} or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PermissionError(path)
+        return file.read()
 
 
 def load(function: Callable[..., Any], kinds: str) -> Code | None:
     """Load the code of a kernel for some kinds of arguments; None where there is none."""
     try:
-        head, content = _path(function, kinds).read_bytes().split(b"\n", 1)
+        head, content = _own(_path(function, kinds)).split(b"\n", 1)
         about = json.loads(head)
         if about["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         return Code(about["symbol"], [Returned(*part) for part in about["returned"]], about["several"], content)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return None
 
 
 def save(function: Callable[..., Any], kinds: str, code: Code) -> Code:
     """Keep the code of a kernel, if the folder can be written to."""
-    path = _path(function, kinds)
     about = {
         "symbol": code.symbol,
         "returned": code.returned,
         "several": code.several,
         "sha256": hashlib.sha256(code.content).hexdigest(),
     }
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+    with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as cleanup:
+        path = _path(function, kinds)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # for this user alone
+            part = Path(file.name)
+            cleanup.callback(part.unlink, missing_ok=True)
             file.write(json.dumps(about).encode() + b"\n" + code.content)
-        Path(file.name).replace(path)
-    except OSError:
-        pass
+        part.replace(path)
     return code

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from llvmlite import binding as llvm
 from numba import types
 from numba.np import numpy_support
 
 from tracetool import kernels
-from tracetool.kernels._code import PROVIDED, Code, Returned
+from tracetool.kernels._code import Code, Returned, links
 
 if TYPE_CHECKING:
     from tracetool.kernels._jit import Kernel
@@ -67,5 +66,5 @@ def _check(result: Any, args: tuple[Any, ...]) -> None:
     if len(list(function.arguments)) != wanted:
         raise TypeError(f"{result.fndesc.qualname}: this version of numba passes arguments in another way")
     for name in (f.name for f in module.functions if f.is_declaration and not f.name.startswith("llvm.")):
-        if name not in PROVIDED and not llvm.address_of_symbol(name):
+        if not links(name):
             raise TypeError(f"{result.fndesc.qualname}: needs {name}")

@@ -41,6 +41,7 @@ class Kernel:
         self.py_func = function
         self.options = options
         self._codes: dict[Any, tuple[Code, list[Any]]] = {}
+        self._linked: dict[str, Code] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Run it."""
@@ -67,11 +68,12 @@ class Kernel:
     def _find(self, key: Any, args: tuple[Any, ...]) -> Code:
         with _lock:
             kinds = ",".join(map(_describe, args))
-            code = load(self.py_func, kinds)
+            code = self._linked.get(kinds) or load(self.py_func, kinds)
             if code is None:
                 from tracetool.kernels._compiler import compiled
 
                 code = save(self.py_func, kinds, compiled(self, args))
+            self._linked[kinds] = code
             if len(self._codes) >= _KINDS_KEPT:
                 self._codes.clear()
             # The elements' types are known by their identities, so they must live on.
