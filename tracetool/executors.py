@@ -62,7 +62,7 @@ def spread(
     Raises
     ------
     WorkerError
-        If the executor has lost its workers.
+        If the executor has lost its workers; what was done is yielded before this, as before any error of the work.
 
     Examples
     --------
@@ -71,21 +71,26 @@ def spread(
     """
     under_way: dict[Future[Result], Task] = {}
     done: list[tuple[Task, Result]] = []
+    failed: list[Exception] = []
     quiet_until = 0.0
 
     def gather(timeout: float | None) -> None:
         if not under_way:
             time.sleep(timeout or 0)
         for future in wait(under_way, timeout, FIRST_COMPLETED).done:
-            done.append((under_way.pop(future), _result(future)))
+            task = under_way.pop(future)
+            try:
+                done.append((task, _result(future)))
+            except Exception as error:  # noqa: BLE001 - raised when what was done is handed over
+                failed.append(error)
 
     waiting = iter(tasks)
     more = True
     try:
-        while more or under_way or done:
+        while (more or under_way or done) and not failed:
             if more and len(under_way) + len(done) < WINDOW:
                 for task in waiting:
-                    under_way[executor.submit(work, task)] = task
+                    under_way[_submitted(executor, work, task)] = task
                     break
                 else:
                     more = False
@@ -98,9 +103,23 @@ def spread(
                 done = []
                 ended = time.monotonic()
                 quiet_until = ended + _SHARE * (ended - began)
+        if failed:
+            if done:
+                yield done
+            raise failed[0]
     finally:
         for future in under_way:
             future.cancel()
+
+
+def _submitted(executor: Executor, work: Callable[[Task], Result], task: Task) -> Future[Result]:
+    """Submit a task; an executor that has lost its workers refuses, which is a result too."""
+    try:
+        return executor.submit(work, task)
+    except BrokenExecutor as error:
+        refused: Future[Result] = Future()
+        refused.set_exception(error)
+        return refused
 
 
 def _result(future: Future[Result]) -> Result:

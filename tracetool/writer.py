@@ -108,7 +108,7 @@ class InputWriter:
 
     def __exit__(self, *_: object) -> None:
         for file in self._files.values():
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(Exception):  # what went wrong was raised by `finish`, or is wanted no more
                 file.close()
         self._open.close()
         if self.held is not None:

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fuzz import frames as made
@@ -22,7 +22,6 @@ words = st.integers(0, 2**32 - 1)
 
 
 @given(st.lists(st.binary(max_size=60), max_size=12), st.integers(0, 700))
-@settings(deadline=None)
 def test_framing(frames, cut):
     content = pcap(frames)
     content = content[: max(24, len(content) - cut)]
@@ -37,7 +36,6 @@ def test_framing(frames, cut):
 
 
 @given(words, words, st.integers(-(2**40), 2**40))
-@settings(deadline=None)
 def test_unwrap(value, base, near):
     assert sequences.unwrap(value, base, near) == naive.unwrap(value, base, near)
 
@@ -64,7 +62,6 @@ def read_options(buffer, end, options, edges):
 
 
 @given(option_bytes())
-@settings(deadline=None)
 def test_options(data):
     read, edges = np.zeros(1, records.OPTIONS), np.zeros(8, np.int64)
     # Bytes behind the end must not matter.
@@ -82,7 +79,6 @@ def test_options(data):
 
 
 @given(st.lists(st.tuples(st.integers(0, 5) | st.integers(0, 2**31 - 1), st.integers(0, 1)), min_size=1, max_size=60))
-@settings(deadline=None)
 def test_order(rows):
     packets = np.zeros(len(rows), records.PACKET)
     packets["flow"], packets["direction"] = zip(*rows, strict=True)

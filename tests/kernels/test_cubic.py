@@ -28,7 +28,7 @@ def update(w, acked, now):
 
 
 @given(st.integers(0, 1 << 60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_root_is_whole(number):
     assert root(number) == whole_root(number)
 
@@ -38,7 +38,7 @@ def test_the_root_is_whole(number):
     st.integers(0, 300_000_000),
     st.lists(st.tuples(st.integers(0, 60_000_000), st.integers(1, 300), st.integers(0, 29)), min_size=10, max_size=120),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_growth_and_reductions_are_the_twins(cwnd, delay_min, steps):
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     twin = Cubic(cwnd, delay_min)

@@ -50,7 +50,7 @@ ACKS = st.lists(
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_hystart_fires_when_its_twin_does(acks, least, standing, cwnd, mss, paced, late_rounds):
     w, h = np.zeros(wc.WINDOW_WIDTH, np.int64), np.zeros(wc.HYPOTHESIS_WIDTH, np.int64)
     h[wc.HYSTART], h[wc.PACED], h[wc.MSS] = wc.TRAIN | wc.DELAY, paced, mss
@@ -82,7 +82,7 @@ def test_hystart_fires_when_its_twin_does(acks, least, standing, cwnd, mss, pace
     st.fractions(0, 1),
     st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 2]), st.booleans(), st.integers(0, 3)), min_size=10),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_rate_reduction_is_its_twins(prior, beta, part, acks):
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     w[wc.PRIOR_CWND], w[wc.SSTHRESH] = prior, max(2, prior * beta // 1024)

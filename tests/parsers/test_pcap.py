@@ -68,7 +68,7 @@ def test_only_pcap_is_pcap(head):
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=20))
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 def test_any_division_into_reads_gives_the_same_tables(sizes):
     found, expected = read_capture(WHOLE, sizes), read_capture(WHOLE)
     assert found.packets.equals(expected.packets)

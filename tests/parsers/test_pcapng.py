@@ -102,7 +102,7 @@ def test_simple_packets_are_cut_at_the_snap_length():
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=20))
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_any_division_into_reads_gives_the_same_tables(sizes):
     content = made.pcapng(FRAMES)
     found, expected = read_capture(content, sizes), read_capture(content)

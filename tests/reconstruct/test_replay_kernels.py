@@ -19,7 +19,7 @@ from tracetool.kernels.replay_loss import update_rtt
 from tracetool.kernels.replay_window import prr
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @given(st.integers(0, 1 << 50))
@@ -134,7 +134,7 @@ def hostile(rng, size):
 
 
 @given(st.integers(0, 1 << 32), st.integers(0, 120), st.sampled_from(["sender", "receiver", "unknown"]), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_packets_can_break_it(seed, size, vantage, syn):
     packets = hostile(np.random.default_rng(seed), size)
     inferred = inferred_of(packets, FlowFacts(vantage=vantage, syn_seen=syn))

@@ -149,6 +149,32 @@ def test_groups_grow_while_the_one_who_takes_them_is_busy():
     assert max(sizes) > 1
 
 
+@pytest.mark.parametrize("refusing", [True, False])
+def test_what_was_done_before_the_workers_died_is_handed_over(refusing):
+    """Whether the executor says so as it is given the next task, or with the result of one."""
+
+    class Dying(executors.Serial):
+        def submit(self, fn, /, *args, **kwargs):
+            if args[0] < 3:
+                return super().submit(fn, *args, **kwargs)
+            if refusing:
+                raise executors.BrokenExecutor
+            future = executors.Future()
+            future.set_exception(executors.BrokenExecutor())
+            return future
+
+    seen = []
+
+    def take() -> None:
+        for group in executors.spread(Dying(), abs, range(10)):
+            seen.extend(group)
+            time.sleep(0.001)  # so that the next results wait to be handed over
+
+    with pytest.raises(executors.WorkerError, match="what was finished is kept"):
+        take()
+    assert seen == [(0, 0), (1, 1), (2, 2)]
+
+
 def test_an_error_ends_the_work_and_what_waits_is_cancelled():
     """Of ten thousand units, those that were under way at most are done."""
     begun = []

@@ -184,8 +184,15 @@ def _setting(rate: str | None, layer: str, *, background: bool) -> Setting:
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "tracetool" / "runs"
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # which the XDG specification has ignored
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:
+            raise UsageError(
+                "no home folder to keep results in: name one by XDG_CACHE_HOME, or use --no-cache"
+            ) from None
+    return base / "tracetool" / "runs"
 
 
 def _captures(
