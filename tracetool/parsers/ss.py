@@ -14,13 +14,13 @@ every line (``ts``). In a listing without a time the samples are numbered instea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tracetool.errors import FormatError
 from tracetool.parsers.listings import Listings
-from tracetool.parsers.logged import LINE_CHARS, FlowBook, LoggedFlow, Rows, metadata, pieces, scaled, summary
+from tracetool.parsers.logged import LINE_CHARS, FlowBook, LoggedFlow, Rows, metadata, pieces, summary
+from tracetool.parsers.ss_tokens import KEYS, info_of, note_facts, values_of
 from tracetool.parsers.stamps import split_prefix, split_suffix, stamp_of
-from tracetool.parsers.tcp_state import bbr_phase, in_flight, limited_by, phase_by_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
     from tracetool.diagnostics import DiagnosticLog
     from tracetool.parsers.options import ParseOptions
+    from tracetool.parsers.ss_tokens import Info
     from tracetool.parsers.stamps import Stamp
     from tracetool.sources import Line, Stream
 
 NAME = "ss"
 DESCRIPTION = "ss -ti listings (with the times that date, ts or Flent put in)"
 
-_MS_NS = 1_000_000
-_SSTHRESH_PRINTED = 65535  # ss leaves a threshold out from here on
 _STATES = (
     "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNKNOWN|UNDEF"
 )
@@ -47,30 +46,11 @@ _SOCKET = re.compile(
 _HEADER = re.compile(r"Recv-Q\s+Send-Q\s|\bLocal Address:Port\s+Peer Address:Port")
 _USERS = re.compile(r'users:\(\(.{0,2000}?"(?:,[\w-]+=[^)]{0,200})?\)\)')
 _COOKIE = re.compile(r"(?:^|\s)sk:([0-9a-f]{1,16})(?=\s|$)")
-_SCALES = re.compile(r"(\d{1,2}),(\d{1,2})$")
 #: One of these stands in every line about a TCP connection.
 _INFO = re.compile(r"(?:^|\s)(?:wscale|rto|rtt|mss|cwnd):\d")
 _TOKENS = re.compile(r"(?:^|\s)(?:rto:\d[\d.]*|rtt:\d[\d.]*/\d[\d.]*|mss:\d+|cwnd:\d+|wscale:\d+,\d+)(?=\s|$)")
-_CC = re.compile(r"\s([a-z][\w-]{0,15})\s+(?:wscale|rto|backoff|rtt|ato|mss|pmtu|rcvmss|advmss|cwnd):")
-_FLAGS = frozenset({"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "qack", "bidir"})
-#: Printed by iproute2 3.15 and later only: where one of them stands, no `unacked` means that nothing is.
-_LATER_THAN_3_10 = frozenset(
-    {"lastsnd:", "lastrcv:", "lastack:", "pacing_rate ", "pmtu:", "bytes_acked:", "bytes_sent:", "segs_out:"}
-)
 _BARE = frozenset({"send", "pacing_rate", "delivery_rate", "app_limited"})  # tokens without a colon
 _COUNTERS = ("bytes_acked:", "bytes_received:", "segs_out:")
-_TOKEN = re.compile(r"\s([a-z_]+:|send |pacing_rate |delivery_rate )(\S+)")
-_KEYS = frozenset(
-    {
-        "bytes_acked", "bytes_received", "bytes_sent", "cwnd", "delivered", "lost", "minrtt", "mss", "retrans", "rtt",
-        "sacked", "segs_out", "snd_wnd", "ssthresh", "unacked",
-    }
-)  # fmt: skip
-_WHOLE = frozenset(f"{key}:" for key in (_KEYS | {"rcv_wnd"}) - {"minrtt", "retrans", "rtt"})
-_RATE = re.compile(r"([\d.]+(?:e[+-]\d+)?)([TGMKk]?)bps")
-_FACTORS = {"": 1.0, "K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_BBR = re.compile(r"pacing_gain:([\d.]+),cwnd_gain:([\d.]+)")
-_PADDED = re.compile(r"(?<!\S)(\S+) {5,}(\S+)")
 _COLUMNS = (
     "flow", "time", "cwnd_segments", "ssthresh_segments", "srtt_ns", "rttvar_ns", "min_rtt_ns", "inflight_bytes",
     "mss_bytes", "snd_una", "snd_wnd_bytes", "rcv_wnd_bytes", "pacing_rate_bps", "delivery_rate_bps", "phase",
@@ -221,7 +201,7 @@ class _Reader:
             socket.group("netid") not in (None, "tcp") or socket.group("state") in ("LISTEN", "SYN-SENT", "SYN-RECV")
         ):
             return  # nobody sends yet
-        info = _info_of(text)
+        info = info_of(text)
         if "rtt:" not in info.tokens and "cwnd:" not in info.tokens:
             self._torn(line, "neither rtt nor cwnd in it")
             return
@@ -230,9 +210,9 @@ class _Reader:
         except ValueError as error:
             self._torn(line, str(error))
             return
-        _note_facts(flow.facts, info)
+        note_facts(flow.facts, info)
         self.records += 1
-        self.listings.add(flow.number, (flow, _values(info)))
+        self.listings.add(flow.number, (flow, values_of(info)))
 
     def _torn(self, line: Line, reason: str) -> None:
         self.log.add(
@@ -243,7 +223,7 @@ class _Reader:
             offset_bytes=line.offset_bytes,
         )
 
-    def _flow(self, socket: re.Match[str] | None, info: _Info) -> LoggedFlow:
+    def _flow(self, socket: re.Match[str] | None, info: Info) -> LoggedFlow:
         """The flow; a new one where counters that only grow are smaller than before, as the ports were reused."""
         if socket is None:
             flow = self.book.named(self.log.input)
@@ -282,32 +262,6 @@ class _Reader:
         yield summary(self.log.input, NAME, self.records, **facts)
 
 
-class _Info(NamedTuple):
-    """What a socket's line says."""
-
-    tokens: dict[str, str]  # as printed, by key with what follows it: "cwnd:", "send "
-    numbers: dict[str, int | None]  # the whole numbers among them; None where it should be one
-    cc: str | None
-    flags: list[str]
-
-
-def _info_of(text: str) -> _Info:
-    if "     " in text.strip():  # copied from a terminal, where padding tears words apart
-        text = _PADDED.sub(_rejoined, text)
-    text = f" {text} "
-    cc = _CC.search(text)
-    flags = text[: cc.start(1)].split() if cc else []
-    if " app_limited " in text:
-        flags.append("app_limited")
-    tokens = dict(_TOKEN.findall(text))
-    numbers = {key: _whole(tokens[key]) for key in _WHOLE.intersection(tokens)}
-    return _Info(tokens, numbers, cc.group(1) if cc and cc.group(1) not in _FLAGS else None, flags)
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 19 else None
-
-
 def _continues(text: str) -> bool:
     """Whether a line is the rest of an information line that was broken: nothing but tokens."""
     if text[:1] in ("\t", " ", "") or len(text) > 10_000:
@@ -318,84 +272,5 @@ def _continues(text: str) -> bool:
     whole = words[1:-1]  # the first and the last may be parts of a word
     if not all(":" in word or word.endswith("bps") or word in _BARE for word in whole):
         return False
-    known = any(word.partition(":")[0] in _KEYS for word in words[1:])
+    known = any(word.partition(":")[0] in KEYS for word in words[1:])
     return (known or not _SOCKET.match(text)) and stamp_of(text) is None
-
-
-def _rejoined(found: re.Match[str]) -> str:
-    left, right = found.groups()
-    key, colon, _ = f"{left}{right}".partition(":")
-    torn = colon and key in _KEYS and right.partition(":")[0] not in _KEYS
-    return f"{left}{right}" if torn else found.group()
-
-
-def _note_facts(facts: dict[str, Any], info: _Info) -> None:
-    """Keep for the flow's row what a socket's line says."""
-    if not facts:
-        if scale := _SCALES.match(info.tokens.get("wscale:", "")):
-            facts["window_scale_b"], facts["window_scale_a"] = int(scale.group(1)), int(scale.group(2))
-        for flag, column in (("sack", "sack_permitted"), ("ts", "timestamps"), ("ecn", "ecn")):
-            if flag in info.flags:  # shown with -o and -e only: its absence says nothing
-                facts[column] = True
-    # Before bytes_sent (iproute2 4.20), what was acknowledged is what is known to be sent.
-    if (sent := info.numbers.get("bytes_sent:", info.numbers.get("bytes_acked:"))) is not None:
-        facts["payload_bytes_a2b"] = sent
-    if (received := info.numbers.get("bytes_received:")) is not None:
-        facts["payload_bytes_b2a"] = received
-
-
-def _values(info: _Info) -> tuple[Any, ...]:
-    """Values of a sample from cwnd on, in the order of `_COLUMNS`."""
-    tokens, number = info.tokens, info.numbers.get
-    # What no token means: nothing, where the version of ss is one that would tell.
-    zero = None if _LATER_THAN_3_10.isdisjoint(tokens) else 0
-    # Only with a window a rate is printed, and only a window of 2 is left out.
-    cwnd = number("cwnd:", 2 if "send " in tokens else None)
-    ssthresh, mss, snd_wnd = number("ssthresh:"), number("mss:"), number("snd_wnd:")
-    srtt, _, rttvar = tokens.get("rtt:", "").partition("/")
-    now, _, retransmitted = tokens.get("retrans:", "").partition("/")
-    unacked, lost, sacked = (number(key, zero) for key in ("unacked:", "lost:", "sacked:"))
-    retrans = scaled(now, 1) if now else zero
-    flight = in_flight(unacked, sacked, lost, retrans)
-    if info.cc == "bbr":
-        phase = _bbr_phase(tokens.get("bbr:"))
-    elif "backoff:" in tokens:  # only a timeout backs off
-        phase = "loss"
-    else:
-        phase = phase_by_window(cwnd, ssthresh, (lost, sacked, retrans), _SSTHRESH_PRINTED)
-    return (
-        cwnd,
-        ssthresh,
-        scaled(srtt, _MS_NS),
-        scaled(rttvar, _MS_NS),
-        scaled(tokens.get("minrtt:", ""), _MS_NS),
-        flight * mss if flight is not None and mss else None,
-        mss,
-        number("bytes_acked:"),
-        snd_wnd,
-        number("rcv_wnd:"),
-        _rate(tokens.get("pacing_rate ")),
-        _rate(tokens.get("delivery_rate ")),
-        phase,
-        limited_by(flight, cwnd, unacked, mss, snd_wnd, app_limited="app_limited" in info.flags),
-        info.cc,
-        lost,
-        sacked,
-        scaled(retransmitted, 1) if retransmitted else zero,
-        number("delivered:"),
-    )
-
-
-def _rate(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if text.endswith("bps") and (bits := _whole(text[:-3])) is not None:  # as nearly all are
-        return bits
-    found = _RATE.match(text)
-    return scaled(found.group(1), _FACTORS[found.group(2)]) if found else None
-
-
-def _bbr_phase(block: str | None) -> str | None:
-    found = _BBR.search(block) if block else None
-    gains = [scaled(gain, 100) for gain in found.groups()] if found else []
-    return bbr_phase(*(gain / 100 for gain in gains if gain is not None)) if None not in gains and gains else None
