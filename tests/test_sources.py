@@ -105,6 +105,25 @@ def test_missing_file_and_folder(tmp_path) -> None:
         sources.Source(str(tmp_path)).open()
 
 
+def test_names_and_files_that_the_system_refuses_are_told_in_one_line(monkeypatch) -> None:
+    with pytest.raises(InputError, match=r"^a+: File name too long$"):
+        sources.expand("a" * 5000)
+    assert sources.Source("a" * 5000).size_bytes is None
+
+    class Broken(io.RawIOBase):
+        def readinto(self, _buffer):
+            raise OSError(5, "Input/output error")
+
+        def readable(self):
+            return True
+
+    disk = Broken()
+    monkeypatch.setattr(sources, "_open_raw", lambda _name, _folder: disk)
+    with pytest.raises(InputError, match=r"^on a broken disk: Input/output error$"):
+        sources.Source("on a broken disk").open()
+    assert disk.closed
+
+
 def test_expand(tmp_path) -> None:
     for name in ("b.pcap", "a.pcap", ".hidden", "sub/c.pcap"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -7,23 +7,22 @@ gives what could be decompressed and says so in `Stream.damage`; nothing is read
 from __future__ import annotations
 
 import bz2
+import contextlib
 import fnmatch
 import glob
 import gzip
-import hashlib
 import io
 import lzma
 import re
 import sys
-import threading
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Queue
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tracetool.errors import InputError, UsageError
+from tracetool.hashed import Hashed
 from tracetool.stores import filesystem, without_secret
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ LINE_BYTES = 1 << 20  # a longer line is no log line: it is cut and reported
 READ_BYTES = 1 << 20
 REQUEST_BYTES = 8 << 20  # of an object store
 _BUFFER_BYTES = 1 << 17
-_AHEAD = 4  # pieces that may wait to be hashed
 #: Suffixes that say nothing about what was recorded; they are left out of an input's short name.
 SUFFIXES = frozenset(
     {".gz", ".xz", ".zst", ".bz2", ".lz4", ".pcap", ".pcapng", ".cap", ".dmp", ".dump", ".txt", ".log"}
@@ -115,7 +113,10 @@ class Source:
                 return None
             return int(info.size) if info.is_file else None
         path = Path(self.folder, self.name)
-        return path.stat().st_size if path.is_file() else None
+        try:
+            return path.stat().st_size if path.is_file() else None
+        except OSError:  # whoever opens it will say what is wrong
+            return None
 
     def open(self) -> Stream:
         """Open for reading, looking through compression.
@@ -125,52 +126,23 @@ class Source:
         InputError
             If it does not exist or cannot be read.
         """
-        return Stream(self.label, _open_raw(self.name, self.folder))
+        with _said_of(self.name), contextlib.ExitStack() as cleanup:
+            raw = _open_raw(self.name, self.folder)
+            cleanup.callback(raw.close)
+            stream = Stream(self.label, raw)  # which reads its first bytes
+            cleanup.pop_all()
+            return stream
 
 
-class _Hashed(io.RawIOBase):
-    """Raw bytes as stored, hashed and counted while they are read; what is long is hashed by a thread of its own."""
-
-    def __init__(self, raw: IO[bytes]) -> None:
-        self.raw = raw
-        self.size_bytes = 0
-        self._sha256 = hashlib.sha256()
-        self._pieces: Queue[bytes | None] = Queue(_AHEAD)
-        self._thread: threading.Thread | None = None
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = cast("io.RawIOBase", self.raw).readinto(buffer) or 0
-        piece = memoryview(buffer)[:count]
-        self.size_bytes += count
-        if self._thread is None and self.size_bytes > READ_BYTES:
-            self._thread = threading.Thread(target=self._work, name="hash", daemon=True)
-            self._thread.start()
-        if self._thread is None:
-            self._sha256.update(piece)
-        elif count:
-            self._pieces.put(bytes(piece))
-        return count
-
-    def _work(self) -> None:
-        while (piece := self._pieces.get()) is not None:
-            self._sha256.update(piece)
-
-    def hexdigest(self) -> str:
-        """SHA-256 of what was read."""
-        if self._thread is not None:
-            self._pieces.put(None)
-            self._thread.join()
-            self._thread = None
-        return self._sha256.hexdigest()
-
-    def close(self) -> None:
-        if not self.closed:
-            self.hexdigest()  # so that the thread ends
-            self.raw.close()
-        super().close()
+@contextlib.contextmanager
+def _said_of(name: str) -> Iterator[None]:
+    """Turn the operating system's refusals into one clear line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{without_secret(name)}: {error.strerror or error}") from None
 
 
 class Stream(io.RawIOBase):
@@ -190,7 +162,7 @@ class Stream(io.RawIOBase):
         self.name = name
         self.damage: str | None = None
         self.position = 0
-        self._hashed = _Hashed(raw)
+        self._hashed = Hashed(raw)
         stored = io.BufferedReader(self._hashed, _BUFFER_BYTES)  # longer reads are not copied
         magic = stored.peek(8)[:8]
         self.compression = next((kind for key, kind in _MAGIC.items() if magic.startswith(key)), None)
@@ -290,10 +262,7 @@ def _open_raw(name: str, folder: str) -> IO[bytes]:
     path = Path(folder, name)
     if path.is_dir():
         raise InputError(f"{name}: is a folder, not a file")
-    try:
-        return path.open("rb", buffering=0)
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from None
+    return path.open("rb", buffering=0)
 
 
 def _open_url(name: str) -> IO[bytes]:
@@ -320,7 +289,8 @@ def expand(inputs: str | Path | Source | Iterable[str | Path | Source]) -> list[
         raise UsageError("no input given: name a capture or log file, a folder, a glob or - for standard input")
     found: dict[Source, None] = {}
     for item in items:
-        some = dict.fromkeys([item] if isinstance(item, Source) else _expand_one(str(item)))
+        with _said_of(str(item)):
+            some = dict.fromkeys([item] if isinstance(item, Source) else _expand_one(str(item)))
         if not some:
             raise InputError(f"{without_secret(str(item))}: no file there")
         found |= some

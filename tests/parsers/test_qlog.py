@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import time
 
 import pytest
 
 from tracetool import parsers
 from tracetool.errors import TracetoolError
 from tracetool.parsers import qlog
+from tracetool.parsers.qlog_values import reference_ns
 
 REFERENCE_MS = 1_796_026_431_000
 NS = 1_000_000
@@ -255,3 +257,15 @@ def test_files_of_the_corpus(read_file, name, samples, flows, events, first):
     if first:
         assert {key: result.row()[key] for key in first} == first
     assert not result.log.damaged
+
+
+def test_a_wall_clock_without_a_zone_is_utc(monkeypatch):
+    """Wherever the reader is."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert reference_ns({"wall_clock_time": "2026-11-30T08:13:51"}) == 1_796_026_431_000_000_000
+        assert reference_ns({"wall_clock_time": "2026-11-30T09:13:51+01:00"}) == 1_796_026_431_000_000_000
+    finally:
+        monkeypatch.undo()
+        time.tzset()

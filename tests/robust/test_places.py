@@ -126,14 +126,14 @@ def test_an_input_that_shrinks_or_fails_while_it_is_read(tmp_path, monkeypatch):
     path = tmp_path / "half.pcap"
     path.write_bytes(captures.pcap(connection(2000, 1000)))
     assert path.stat().st_size > sources.READ_BYTES
-    readinto = sources._Hashed.readinto
+    readinto = hashed.Hashed.readinto
 
     def failing(self, buffer):
         if self.size_bytes >= sources.READ_BYTES:
             raise OSError(errno.EIO, "Input/output error")
         return readinto(self, buffer)
 
-    monkeypatch.setattr(sources._Hashed, "readinto", failing)
+    monkeypatch.setattr(hashed.Hashed, "readinto", failing)
     (result,) = ingest_each(path, tmp_path / "d")
     if result.error is None:
         assert result.damaged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from tracetool.parsers.json_text import number
@@ -22,7 +22,8 @@ def reference_ns(value: Any) -> int:
     if isinstance(value, dict):
         value = value.get("wall_clock_time") or value.get("epoch")
         try:
-            return round(datetime.fromisoformat(str(value)).timestamp() * 1e6) * 1000
+            clock = datetime.fromisoformat(str(value))
+            return round((clock if clock.tzinfo else clock.replace(tzinfo=UTC)).timestamp() * 1e6) * 1000
         except (ValueError, OverflowError):
             return 0
     for factor, least in ((1e9, 1e9), (1e6, 1e11), (1e3, 1e14), (1, 1e17)):
