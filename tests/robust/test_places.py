@@ -121,7 +121,7 @@ def test_an_input_that_vanished(tmp_path):
 
 def test_an_input_that_shrinks_or_fails_while_it_is_read(tmp_path, monkeypatch):
     """An error of the disk in the middle of a file: what came before is kept, and told."""
-    from tracetool import sources
+    from tracetool import hashed, sources
 
     path = tmp_path / "half.pcap"
     path.write_bytes(captures.pcap(connection(2000, 1000)))
