@@ -10,7 +10,7 @@ from tests.naive.hystart import MS, HyStart, Reduction
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.hystart import hystart_reset, hystart_update
-from tracetool.kernels.replay_window import prr
+from tracetool.kernels.window_react import prr
 
 NAMES = {wc.TRAIN: "train", wc.DELAY: "delay", 0: ""}
 

@@ -16,7 +16,7 @@ from tracetool.kernels.cubic import cubic_root, cubic_ssthresh, cubic_update
 from tracetool.kernels.hystart import hystart_plus_growth, hystart_plus_update
 from tracetool.kernels.replay_board import append, drop_head, find, grown, mark_lost, pipe
 from tracetool.kernels.replay_loss import update_rtt
-from tracetool.kernels.replay_window import prr
+from tracetool.kernels.window_react import prr
 from tracetool.reconstruct.flow import FlowFacts, FlowPackets
 
 FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
