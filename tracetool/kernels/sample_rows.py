@@ -97,11 +97,13 @@ def sample_rows(
         if e[KIND] != ON_ACK:
             continue
         best = window[r, OUT_CWND]
-        if r == 0:
+        rate = 0
+        if r == 0:  # what was before, nobody saw
             limit = BY_UNKNOWN
             flight = e[PIPE_BEFORE]
         else:
             flight = events[r - 1, PIPE_SENT]
+            rate = 8 * window[r - 1, OUT_RATE]
             if 0 <= events[r - 1, ROOM] < mss:
                 limit = BY_RWND
             elif window[r - 1, OUT_LIMITED]:
@@ -135,7 +137,6 @@ def sample_rows(
         numbers[S_UNA, at] = e[UNA_BEFORE]
         numbers[S_NXT, at] = e[NXT_BEFORE]
         numbers[S_WND, at] = max(e[WND_BEFORE], -1)
-        rate = 8 * window[r - 1, OUT_RATE]
         numbers[S_PACING, at] = rate if rate > 0 else -1
         numbers[S_LOST, at] = e[LOST_BEFORE]
         numbers[S_SACKED, at] = e[SACKED_BEFORE]
