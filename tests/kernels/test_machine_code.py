@@ -123,3 +123,23 @@ def test_threads_that_call_a_kernel_at_once_link_it_once(tmp_path):
         command = [sys.executable, "-c", program]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         assert (done.returncode, done.stdout.strip()) == (0, str([21] * 8))
+
+
+@kernel
+def tail(numbers, count):
+    made = np.zeros((len(numbers), 3), np.int64)
+    for k in range(len(numbers)):
+        made[k] = numbers[k]
+    return made[:count]
+
+
+def test_a_returned_array_lives_as_long_as_what_looks_at_it():
+    numbers = np.arange(50_000)
+    looks = [tail(numbers, 40_000)[1:, 1] for _ in range(8)]
+    looks[0][0] = -1  # it may be written to
+    more = [tail(numbers + 1, 40_000) for _ in range(8)]  # takes memory that was given back too early
+    assert looks[0][0] == -1
+    assert all(np.array_equal(look[1:], numbers[2:40_000]) for look in looks)
+    assert all(len(array) == 40_000 for array in more)
+    empty = tail(numbers, 0)
+    assert empty.shape == (0, 3)

@@ -17,6 +17,7 @@ import stat
 import sys
 import tempfile
 import threading
+import weakref
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -87,16 +88,19 @@ class Returned(NamedTuple):
         return np.ctypeslib.as_ctypes_type(np.dtype(self.dtype))
 
     def value(self, stored: Any) -> Any:
-        """As Python has it; an array is a copy, and its memory is given back with the last array that is in it."""
+        """As Python has it; an array that alone has its memory keeps it until nothing looks at it, others are copies."""
         if not self.ndim:
             return stored
         block, _, size, width, address, *shape = stored[: 5 + self.ndim]
+        count = ctypes.c_int64.from_address(block) if block else ctypes.c_int64(0)
+        if count.value == 1 and size:
+            memory = (ctypes.c_char * (size * width)).from_address(address)
+            weakref.finalize(memory, _library().free, ctypes.c_void_p(block)).atexit = False
+            return np.frombuffer(memory, self.dtype).reshape(shape)
         data = ctypes.string_at(address, size * width)
-        if block:
-            count = ctypes.c_int64.from_address(block)
-            count.value -= 1
-            if not count.value:
-                _library().free(ctypes.c_void_p(block))
+        count.value -= 1
+        if not count.value:
+            _library().free(ctypes.c_void_p(block))
         return np.frombuffer(bytearray(data), self.dtype).reshape(shape)
 
 

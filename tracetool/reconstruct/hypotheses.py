@@ -14,6 +14,8 @@ from tracetool.reconstruct.models import Hypothesis, hypotheses
 from tracetool.reconstruct.under_way import Place, distinct, places
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -79,8 +81,11 @@ class Choice:
     ----------
     best : Fit
         The one that fits best.
-    equals : tuple of Fit
-        Those that fit as well, `best` among them: where they differ, nobody can tell.
+    low, high : int64, shape (events,)
+        Least and largest window as each event arrives, segments, of all that fit as well, `best` among them: where
+        they differ, nobody can tell.
+    agreed : float
+        Part of them that see HyStart end slow start first where `best` does.
     cc : str or None
         Congestion control; unknown where nothing fits, None where there is too little to judge.
     confidence : float or None
@@ -90,7 +95,9 @@ class Choice:
     """
 
     best: Fit
-    equals: tuple[Fit, ...]
+    low: Ints
+    high: Ints
+    agreed: float
     cc: str | None
     confidence: float | None
     places: tuple[Place, ...] = ()
@@ -187,7 +194,7 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     candidates = hypotheses(begun=begun)
     if groups < TOO_FEW:
         only = fit(events, candidates[0], mss, initial_window)
-        return Choice(only, (only,), None, None)
+        return Choice(only, *_spread(only, ()), None, None)
     found: list[Place] = []
     if not begun:
         found = places(events, lambda some, hypothesis: fit(some, hypothesis, mss, initial_window))
@@ -220,10 +227,28 @@ def choose(events: Ints, mss: int, *, begun: bool = True, initial_window: int = 
     if not begun and not best.shown:
         best = fits[0]  # nothing shows the window, nor whose it is
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
-    whole = [fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in (best, *same)]
-    best, equals = whole[0], tuple(whole)
+    best = fit(events, best.hypothesis, mss, initial_window, tolerance=tolerance)
+    others = (fit(events, f.hypothesis, mss, initial_window, tolerance=tolerance) for f in same)
+    spread = _spread(best, others)  # one after another: the window of a long flow is large
     if best.misfit - looseness(best.hypothesis, best.spread) > UNEXPLAINED:
-        return Choice(best, equals, "unknown", 0.0, tuple(found))
+        return Choice(best, *spread, "unknown", 0.0, tuple(found))
     other = min((f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc), default=best.misfit)
     confidence = 1 - (best.misfit + near) / (other + near)
-    return Choice(best, equals, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3), tuple(found))
+    return Choice(best, *spread, best.hypothesis.cc, round(min(max(confidence, 0.0), 1.0), 3), tuple(found))
+
+
+def _spread(best: Fit, others: Iterable[Fit]) -> tuple[Ints, Ints, float]:
+    """Least and largest window of fits, and the part of them that see the first exit by HyStart where `best` does."""
+    low = high = np.ascontiguousarray(best.window[:, rw.OUT_CWND])
+    fired, fits, agreed = _fired(best), 1, 1
+    for other in others:
+        window = other.window[:, rw.OUT_CWND]
+        low, high = np.minimum(low, window), np.maximum(high, window)
+        fits += 1
+        agreed += _fired(other) == fired
+    return low, high, agreed / fits
+
+
+def _fired(fit: Fit) -> tuple[int, ...]:
+    """The event at which HyStart first ended slow start; none where it never did."""
+    return tuple(np.flatnonzero(fit.window[:, rw.OUT_FOUND])[:1].tolist())

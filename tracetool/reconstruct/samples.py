@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from tracetool.kernels import sample_rows as sr
 from tracetool.kernels import window_columns as wc
-from tracetool.kernels.replay_window import OUT_CWND
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -84,10 +83,6 @@ def samples(events: Ints, choice: Choice, mss: int) -> Samples:
     -------
     Samples
     """
-    windows = [fit.window[:, OUT_CWND] for fit in choice.equals]
-    low = high = windows[0]
-    for other in windows[1:]:
-        low, high = np.minimum(low, other), np.maximum(high, other)
     hypothesis = choice.best.hypothesis
     bbr = hypothesis.algorithm == wc.BBR
     numbers = np.empty((sr.NUMBERS, len(events)), np.int64)
@@ -95,8 +90,8 @@ def samples(events: Ints, choice: Choice, mss: int) -> Samples:
     rows = sr.sample_rows(
         events,
         choice.best.window,
-        np.ascontiguousarray(low),
-        np.ascontiguousarray(high),
+        choice.low,
+        choice.high,
         mss,
         hypothesis.paced,
         bbr,

@@ -146,13 +146,11 @@ def infer(packets: FlowPackets, facts: FlowFacts) -> Inferred:
 
 
 def _cause_confidence(choice: Choice) -> float:
-    """How sure the causes of exits are: the part of the equals that see the same first exit, less the misfit."""
+    """How sure the causes of exits are: the part of those that fit as well and see the same one, less the misfit."""
     if not len(choice.best.window):
         return 0.0
-    fired = [tuple(np.flatnonzero(fit.window[:, rw.OUT_FOUND])[:1].tolist()) for fit in choice.equals]
-    agree = sum(at == fired[0] for at in fired) / len(fired)
     missed = choice.best.misfit - looseness(choice.best.hypothesis, choice.best.spread)
-    return round(agree * max(0.0, 1 - missed / UNEXPLAINED), 3)
+    return round(choice.agreed * max(0.0, 1 - missed / UNEXPLAINED), 3)
 
 
 def _blur(events: Ints) -> int:

@@ -221,16 +221,17 @@ class Pending:
         self.parts, self.held = [], 0
 
     def take(self) -> Rows:
-        """All of it, in the order in which it came; any thread may ask."""
-        records = np.empty(sum(n for _, n, _ in self.stored) + sum(map(len, self.parts)), RECORD)
-        edges = np.empty(sum(n for _, _, n in self.stored) + sum(len(part.edges) for part in self.parts), np.int64)
+        """All of it, in the order in which it came, once; any thread may ask."""
+        parts, self.parts = self.parts, []
+        records = np.empty(sum(n for _, n, _ in self.stored) + sum(map(len, parts)), RECORD)
+        edges = np.empty(sum(n for _, _, n in self.stored) + sum(len(part.edges) for part in parts), np.int64)
         at = edge = 0
         for offset, count, several in self.stored:
             wanted = [records[at : at + count].view(np.uint8).data, edges[edge : edge + several].view(np.uint8).data]
             if os.preadv(self.file.fileno(), wanted, offset) != sum(part.nbytes for part in wanted):
                 raise OSError("a temporary file lost what was written to it")
             at, edge = at + count, edge + several
-        for part in self.parts:
+        for part in parts:
             records[at : at + len(part)] = part.records
             edges[edge : edge + len(part.edges)] = part.edges
             at, edge = at + len(part), edge + len(part.edges)
