@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from tracetool.dataset import Dataset
 from tracetool.ingest import ingest
-from tracetool.reconstruct import reconstruct, whole_flows
+from tracetool.reconstruct import driver, reconstruct, whole_flows
 from tracetool.reconstruct.batch import batch_of
 from tracetool.reconstruct.driver import INFERRED
 
@@ -94,6 +94,20 @@ def test_batches_hold_whole_flows_in_order(done, tmp_path, monkeypatch, size, wa
             assert edges.tolist() == theirs["sack"].explode().drop_nulls().to_list()
             seen.append(flow)
     assert sorted(seen) == flows["flow"].to_list()
+
+
+def test_rows_of_many_batches_share_row_groups(done, tmp_path, monkeypatch):
+    monkeypatch.setattr(whole_flows, "BATCH_ROWS", 1)  # each flow is a batch
+    groups = {}
+    for rows in (1, 1 << 16):
+        monkeypatch.setattr(driver, "WRITTEN_ROWS", rows)
+        again = reconstruct(ingest([CAPTURE], tmp_path / str(rows)))
+        for table in INFERRED:
+            key = [name for name in ("flow", "direction", "time", "frame") if name in again.read(table).columns]
+            assert_frame_equal(again.read(table).sort(key), done.read(table).sort(key))
+        groups[rows] = pq.ParquetFile(again.files("samples")[0]).num_row_groups
+    assert groups[1] > 1
+    assert groups[1 << 16] == 1
 
 
 def test_unwanted_flows_are_left_out(done):

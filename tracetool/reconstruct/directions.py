@@ -106,7 +106,7 @@ def _joined(table: str, found: Sequence[list[dict[str, Any]]], flows: Ints, ways
     joined = [row for rows in found for row in rows]
     keys: dict[str, Any] = {
         "flow": np.repeat(flows, counts).astype(np.int32),
-        "direction": [DIRECTIONS[way] for way in np.repeat(ways, counts).tolist()],
+        "direction": pa.array([DIRECTIONS[way] for way in np.repeat(ways, counts).tolist()], pa.string()),
     }
     fields = [field for field in tables.schema(table) if field.name not in {"input", *keys}]
     columns = {field.name: pa.array([row[field.name] for row in joined], field.type) for field in fields}

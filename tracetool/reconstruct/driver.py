@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
 
 
+#: Rows of a table are written so many at a time: the index of a Parquet file grows with its row groups.
+WRITTEN_ROWS = 1 << 16
 #: Rows of `flow_stats` are made of so many flows at once, or of the RTT samples of so many packets.
 STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 20
 
@@ -112,9 +114,10 @@ def _from_packets(
         odd: list[pl.DataFrame] = []
         copies: Counter[int] = Counter()
         waiting: list[Results] = []
+        gathered = _Gathered(writer, name)
         for result in _results(dataset, name, flows, counts, threads):
             for table, rows in result.tables.items():
-                writer.write(table, _named(table, rows, name))
+                gathered.add(table, rows)
             for row in result.flows:
                 places[row["flow"]] = row["vantage"]
             odd.append(result.odd)
@@ -126,6 +129,7 @@ def _from_packets(
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
+        gathered.close()
         if waiting:
             writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
         if (found := oddities(odd, copies)).height:
@@ -135,6 +139,37 @@ def _from_packets(
         if table not in writer.rows:
             writer.write(table, tables.empty(table))
     writer.write("flows", flows.to_arrow())
+
+
+class _Gathered:
+    """Rows of tables that wait until they are worth a row group.
+
+    Parameters
+    ----------
+    writer
+        Where they go.
+    name
+        Their input.
+    """
+
+    def __init__(self, writer: InputWriter, name: str) -> None:
+        self._writer, self._name = writer, name
+        self._parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        """Take in rows of a table, without the column `input`."""
+        parts = self._parts[table]
+        parts.append(_named(table, rows, self._name))
+        if sum(part.num_rows for part in parts) >= WRITTEN_ROWS:
+            self._write(table)
+
+    def close(self) -> None:
+        """Write what is left."""
+        for table in list(self._parts):
+            self._write(table)
+
+    def _write(self, table: str) -> None:
+        self._writer.write(table, pa.concat_tables(self._parts.pop(table)).unify_dictionaries())
 
 
 def _results(
