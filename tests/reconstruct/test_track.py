@@ -9,6 +9,7 @@ from tests.naive import track_marks, tracks
 from tests.reconstruct.traffic import ACK, MS, Packet, arrays, simulate
 from tracetool.kernels import track, track_acks, track_copies, track_vantage, track_window
 from tracetool.kernels import track_reasons as why
+from tracetool.kernels.track_memory import RECENT, TICKS
 from tracetool.kernels.track_segments import CAPACITY, FIELDS, append, cut, find, make_room
 
 VARIANTS = [
@@ -40,8 +41,8 @@ def tracked(packets, *, behind=0, sack_ok=True, capacity=CAPACITY):
              "sack_at", "sacks")  # fmt: skip
     track.track(
         np.array([0, size]), *(columns[name] for name in names), np.array([behind, behind]),
-        np.array([sack_ok], np.uint8), np.zeros((capacity, FIELDS), np.int64), np.zeros((track.TICKS, 2), np.int64),
-        np.zeros((track.RECENT, 4), np.int64), *out.values(),
+        np.array([sack_ok], np.uint8), np.zeros((capacity, FIELDS), np.int64), np.zeros((TICKS, 2), np.int64),
+        np.zeros((RECENT, 4), np.int64), *out.values(),
     )  # fmt: skip
     return out
 
@@ -182,7 +183,7 @@ def test_a_flow_is_not_disturbed_by_the_one_before():
     kind = np.zeros(size, np.uint8)
     names = ("time", "way", "seq", "ack", "payload", "segments", "flags", "window", "tsval", "tsecr", "ip_id", "copy",
              "sack_at", "sacks")  # fmt: skip
-    room = [np.zeros(shape, np.int64) for shape in ((CAPACITY, FIELDS), (track.TICKS, 2), (track.RECENT, 4))]
+    room = [np.zeros(shape, np.int64) for shape in ((CAPACITY, FIELDS), (TICKS, 2), (RECENT, 4))]
     wide = np.zeros((size, 2), np.int64)
 
     def small():

@@ -8,6 +8,7 @@ from tracetool.kernels._jit import kernel
 from tracetool.kernels.track import KEEP_ALIVE, OUT_OF_ORDER, RETRANSMISSION, SPURIOUS, WINDOW_PROBE
 from tracetool.kernels.track_acks import DUPLICATE, THIRD, ZERO_WINDOW
 from tracetool.kernels.track_reasons import FAST, RTO, TLP
+from tracetool.kernels.track_sacks import tells_duplicate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,11 +82,7 @@ def flow_totals(
             edges = sack_at[i + 1] - sack_at[i]
             mine[MAX_SACK_BLOCKS] = max(mine[MAX_SACK_BLOCKS], edges // 2)
             mine[SACK_PACKETS] += edges > 1
-            if edges >= 2:
-                at = sack_at[i]
-                left, right = sacks[at], sacks[at + 1]
-                inside = edges >= 4 and left >= sacks[at + 2] and right <= sacks[at + 3]
-                mine[DSACK_PACKETS] += left < right and (right <= ack[i] or inside)
+            mine[DSACK_PACKETS] += tells_duplicate(sacks, sack_at[i], sack_at[i + 1], ack[i])
             if size > 0:
                 if mine[DATA_PACKETS] == 0:
                     mine[FIRST_DATA] = mine[LAST_DATA] = time[i]

@@ -11,6 +11,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.track_memory import (
+    RECENT,
+    WORD,
+    add,
+    answered,
+    further,
+    is_older,
+    last_again,
+    note_again,
+    remember,
+    smoothed,
+)
 from tracetool.kernels.track_reasons import (
     BY_DSACK,
     BY_ECHO,
@@ -29,6 +41,7 @@ from tracetool.kernels.track_reasons import (
     timeout,
     why,
 )
+from tracetool.kernels.track_sacks import block_of, mark_sacked, note_missing, tells_duplicate, without
 from tracetool.kernels.track_segments import (
     AGAIN,
     COUNT,
@@ -52,21 +65,17 @@ if TYPE_CHECKING:
 
 # What a packet with data (or SYN, FIN, or a probe) is.
 NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE = range(7)
-# Totals of a direction; times in nanoseconds, squares in microseconds.
+# Totals of a direction; times in nanoseconds, squares in microseconds. MIN, MAX, SUM and SQUARES stand together.
 (
     SAMPLES, FULL_SAMPLES, CUM_ACKED, AMBIGUOUS, POST_LOSS, TIMEOUTS, MOST_RETRANSMISSIONS, GAPS, GAP_MIN, GAP_MAX,
     GAP_SUM, GAP_SQUARES, MIN_RTT, UNIQUE, LAST_MIN, LAST_MAX, LAST_SUM, LAST_SQUARES, TOTALS,
 ) = range(19)  # fmt: skip
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
-US = 1_000
 #: A longer round trip (five times the longest timer) is a step of the clock.
 CLOCK_STEP = 600_000 * MS
 #: A window is smaller (RFC 7323), so a number further ahead is no gap.
 WINDOW = 1 << 30
-HALF, WORD = 1 << 31, 0xFFFFFFFF  # of the timestamps' 32 bits
-TICKS = 8192  # timestamps remembered
-RECENT = 512  # retransmissions remembered for a late DSACK
 
 
 @kernel
@@ -131,8 +140,7 @@ def _follow(
     probe_end = 0  # end of the byte that a window probe carries
     peer_window = -1
     largest = 1  # payload of a wire segment
-    srtt = rttvar = 0
-    min_rtt = 0
+    srtt = rttvar = min_rtt = 0
     backoff = 1
     timer = 0  # when the retransmission timer was started
     duplicates = 0
@@ -158,12 +166,7 @@ def _follow(
                     ids_up += 0 < ((ip_id[i] - last_id) & 0xFFFF) <= 256
                 last_id = ip_id[i]
             if tsval[i] >= 0:
-                if newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % TICKS, 0]) & WORD) < HALF:
-                    ticks[newest % TICKS, 0] = tsval[i]
-                    ticks[newest % TICKS, 1] = now
-                    newest += 1
-                    if newest - oldest > TICKS:
-                        oldest = newest - TICKS
+                oldest, newest = remember(ticks, oldest, newest, tsval[i], now)
             size = payload[i]
             marks = (flags[i] & SYN != 0) + (flags[i] & FIN != 0)
             start = seq[i]
@@ -192,7 +195,7 @@ def _follow(
             seen_before = 0
             if start < nxt:
                 below = min(end, nxt)
-                holes = last_packet = 0
+                holes = 0
                 was_sacked = was_sent = False
                 floor = rows[head, START] if head < tail else nxt
                 if start < floor:
@@ -208,25 +211,18 @@ def _follow(
                     if rows[index, END] > below:
                         tail = cut(rows, tail, index, below)
                     share = min(below, rows[index, END]) - max(start, rows[index, START])
-                    if rows[index, COUNT] == 0:
+                    if rows[index, COUNT] <= 0:
                         holes += share
                         hole_time, hole_packet = rows[index, SENT], rows[index, PACKET]
-                        rows[index, SENT] = now
-                        rows[index, COUNT] = 1
-                    elif rows[index, COUNT] < 0:  # a hole whose data was acknowledged
-                        holes += share
-                        hole_time, hole_packet = rows[index, SENT], rows[index, PACKET]
-                        rows[index, COUNT] = 2
-                        was_sacked = True
+                        if rows[index, COUNT] == 0:
+                            rows[index, SENT] = now
+                        was_sacked |= rows[index, COUNT] < 0  # a hole whose data was acknowledged
+                        rows[index, COUNT] = 1 if rows[index, COUNT] == 0 else 2
                     else:
                         seen_before += share
                         gap = now - rows[index, AGAIN]
                         if not was_sent:
-                            total[GAP_MIN] = gap if total[GAPS] == 0 else min(total[GAP_MIN], gap)
-                            total[GAP_MAX] = max(total[GAP_MAX], gap)
-                            total[GAP_SUM] += gap
-                            total[GAP_SQUARES] += (gap // US) ** 2
-                            total[GAPS] += 1
+                            add(total, GAPS, GAP_MIN, gap)
                         was_sent = True
                         rows[index, COUNT] += 1
                         total[MOST_RETRANSMISSIONS] = max(total[MOST_RETRANSMISSIONS], rows[index, COUNT] - 1)
@@ -234,16 +230,13 @@ def _follow(
                     rows[index, AGAIN] = now
                     rows[index, PACKET] = i
                     index += 1
-                last_packet = hole_packet
                 reason = NO_EVIDENCE
                 if holes > 0 and seen_before == 0:
                     # a hole is filled: late, or sent again?
                     step = tick = 0
-                    if way[last_packet] == side:
-                        if ip_id[i] > 0 and ip_id[last_packet] > 0 and 4 * ids_up >= 3 * ids:
-                            step = (ip_id[i] - ip_id[last_packet]) & 0xFFFF
-                        if tsval[i] >= 0 and tsval[last_packet] >= 0:
-                            tick = (tsval[i] - tsval[last_packet]) & WORD
+                    if way[hole_packet] == side:
+                        step = further(ip_id[hole_packet], ip_id[i], 1, 0xFFFF) if 4 * ids_up >= 3 * ids else 0
+                        tick = further(tsval[hole_packet], tsval[i], 0, WORD)
                     late, reason = is_late(step, tick, now - hole_time, min_rtt + behind)
                     if late:
                         kind[i] = OUT_OF_ORDER
@@ -283,11 +276,7 @@ def _follow(
                     if was_sacked or (seen_before == end - start and start < floor and below <= floor):
                         kind[i] = SPURIOUS
                         evidence[i] = WAS_SACKED if was_sacked else WAS_ACKED
-                    recent[sent_again % RECENT, 0] = start
-                    recent[sent_again % RECENT, 1] = below
-                    recent[sent_again % RECENT, 2] = i
-                    recent[sent_again % RECENT, 3] = now
-                    sent_again += 1
+                    sent_again = note_again(recent, sent_again, start, below, i, now)
             total[UNIQUE] += size - min(seen_before, size)
             if end > nxt:
                 if una >= nxt:  # nothing was in flight
@@ -296,11 +285,9 @@ def _follow(
                 nxt = end
             continue
         # -- a packet of the peer
+        same_window = window[i] < 0 or window[i] == peer_window
         if window[i] >= 0:
-            same_window = peer_window == window[i]
             peer_window = window[i]
-        else:
-            same_window = True
         if flags[i] & ACK == 0 or flags[i] & RST:
             continue
         edge = ack[i]
@@ -311,12 +298,9 @@ def _follow(
             continue
         # timestamps: the first packet that echoes a value closes what it opened
         if tsecr[i] > 0 and newest > oldest and edge > una:
-            while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & WORD) < HALF:
-                oldest += 1
-            if oldest < newest and ticks[oldest % TICKS, 0] == tsecr[i]:
-                if 0 <= now - ticks[oldest % TICKS, 1] < CLOCK_STEP:
-                    rtt_ticks[i] = now - ticks[oldest % TICKS, 1]
-                oldest += 1
+            oldest, told = answered(ticks, oldest, newest, tsecr[i], now)
+            if 0 <= told < CLOCK_STEP:
+                rtt_ticks[i] = told
         head, tail = make_room(rows, head, tail)
         if edge > nxt:
             if edge > probe_end:
@@ -324,45 +308,28 @@ def _follow(
                 late_at, late_end, late_time, late_packet = nxt, edge, now, i
             nxt = edge
         low, high = sack_at[i], sack_at[i + 1]
-        if high - low >= 2:
-            left, right = sacks[low], sacks[low + 1]
-            inside = high - low >= 4 and left >= sacks[low + 2] and right <= sacks[low + 3]
-            if left < right and (right <= edge or inside):  # DSACK (RFC 2883)
-                low += 2
-                for back in range(sent_again - 1, max(sent_again - RECENT, 0) - 1, -1):
-                    if recent[back % RECENT, 0] < right and recent[back % RECENT, 1] > left:
-                        packet = recent[back % RECENT, 2]
-                        if kind[packet] == RETRANSMISSION:
-                            kind[packet] = SPURIOUS
-                            evidence[packet] = BY_DSACK
-                            break
+        if tells_duplicate(sacks, low, high, edge):
+            packet = last_again(recent, sent_again, sacks[low], sacks[low + 1], kind, RETRANSMISSION)
+            if packet >= 0:
+                kind[packet] = SPURIOUS
+                evidence[packet] = BY_DSACK
+            low += 2
         if edge > una:
-            sample = timed = -1
-            clean = True
+            clean = lowest = True
             acked = 0
             latest = -1  # when the last sent of what is acknowledged was sent
-            lowest = True
-            lowest_at = latest_low = -1
+            sample = timed = lowest_at = latest_low = -1
             while head < tail and rows[head, START] < edge:
                 if rows[head, COUNT] == 0 and not rows[head, SACKED]:
-                    packet = rows[head, PACKET]
-                    column = 0 if way[packet] == side else 1
-                    if missing[packet, column] == 0:
-                        missing_at[packet, column] = rows[head, START]
-                    missing[packet, column] += min(edge, rows[head, END]) - rows[head, START]
+                    packet, size = rows[head, PACKET], min(edge, rows[head, END]) - rows[head, START]
+                    note_missing(missing_at, missing, packet, int(way[packet] != side), rows[head, START], size)
                 elif rows[head, COUNT] > 1:
                     if lowest:
                         lowest_at, latest_low = rows[head, START], rows[head, AGAIN]
                     packet = rows[head, PACKET]
-                    if kind[packet] == RETRANSMISSION:
-                        if (
-                            lowest
-                            and tsecr[i] > 0
-                            and tsval[packet] >= 0
-                            and ((tsecr[i] - tsval[packet]) & WORD) >= HALF
-                        ):
-                            kind[packet] = SPURIOUS  # Eifel (RFC 3522)
-                            evidence[packet] = BY_EIFEL
+                    if kind[packet] == RETRANSMISSION and lowest and is_older(tsecr[i], tsval[packet]):
+                        kind[packet] = SPURIOUS  # Eifel (RFC 3522)
+                        evidence[packet] = BY_EIFEL
                 lowest = False
                 latest = max(latest, rows[head, AGAIN])
                 clean = rows[head, COUNT] == 1 and not rows[head, SACKED]
@@ -380,21 +347,13 @@ def _follow(
                 if latest > sent:
                     total[POST_LOSS] += 1
                 elif not single:
-                    total[LAST_MIN] = sample if total[AMBIGUOUS] == 0 else min(total[LAST_MIN], sample)
-                    total[LAST_MAX] = max(total[LAST_MAX], sample)
-                    total[LAST_SUM] += sample
-                    total[LAST_SQUARES] += (sample // US) ** 2
-                    total[AMBIGUOUS] += 1
+                    add(total, AMBIGUOUS, LAST_MIN, sample)
                 elif clean and 0 <= sample < CLOCK_STEP:
                     rtt[i], rtt_seq[i], rtt_full[i] = sample, timed, full
                     total[SAMPLES] += 1
                     total[FULL_SAMPLES] += full
                     min_rtt = sample if min_rtt == 0 else min(min_rtt, sample)
-                    if srtt == 0:
-                        srtt, rttvar = sample, sample // 2
-                    else:
-                        rttvar += (abs(sample - srtt) - rttvar) // 4
-                        srtt += (sample - srtt) // 8
+                    srtt, rttvar = smoothed(srtt, rttvar, sample)
             if not sack_ok and edge == nxt and latest_low >= 0:
                 # nothing else is under way: what was sent again after the lowest, and is acknowledged with it, may yet
                 # be answered on its own
@@ -406,13 +365,9 @@ def _follow(
                     echoed += 1
             una = edge
             timer = now
-            duplicates = 0
-            backoff = 1
-            probed = False
-            if una >= recovery_to:
-                recovery_to = -1
-            if una >= loss_to:
-                loss_to = -1
+            duplicates, backoff, probed = 0, 1, False
+            recovery_to = recovery_to if una < recovery_to else -1
+            loss_to = loss_to if una < loss_to else -1
         elif edge == una and payload[i] == 0 and same_window and flags[i] & (SYN | FIN) == 0:
             if una < nxt:
                 duplicates += 1
@@ -432,36 +387,13 @@ def _follow(
             if right > nxt:
                 tail = append(rows, tail, nxt, right, now, 0, i)
                 nxt = right
-            for known_left, known_right in ((old_left0, old_right0), (old_left1, old_right1), (old_left2, old_right2)):
-                if known_left <= left < known_right:
-                    left = min(known_right, right)
-                if known_left < right <= known_right:
-                    right = max(known_left, left)
-            index = find(rows, head, tail, left)
-            if index < tail and rows[index, START] < left:
-                tail = cut(rows, tail, index, left)
-                index += 1
-            while index < tail and rows[index, START] < right:
-                if rows[index, END] > right:
-                    tail = cut(rows, tail, index, right)
-                if not rows[index, SACKED]:
-                    rows[index, SACKED] = 1
-                    packet = rows[index, PACKET]
-                    if rows[index, COUNT] == 0:
-                        rows[index, COUNT] = -1
-                        column = 0 if way[packet] == side else 1
-                        if missing[packet, column] == 0:
-                            missing_at[packet, column] = rows[index, START]
-                        missing[packet, column] += rows[index, END] - rows[index, START]
-                index += 1
+            left, right = without(left, right, old_left0, old_right0)
+            left, right = without(left, right, old_left1, old_right1)
+            left, right = without(left, right, old_left2, old_right2)
+            tail = mark_sacked(rows, head, tail, left, right, way, side, missing_at, missing)
         if high - low >= 2:
-            sacked_to = max(sacked_to, sacks[low + 1])
-            old_left0, old_right0 = sacks[low], sacks[low + 1]
-            old_left1 = old_right1 = old_left2 = old_right2 = -1
-            if high - low >= 4:
-                old_left1, old_right1 = sacks[low + 2], sacks[low + 3]
-                sacked_to = max(sacked_to, old_right1)
-            if high - low >= 6:
-                old_left2, old_right2 = sacks[low + 4], sacks[low + 5]
-                sacked_to = max(sacked_to, old_right2)
+            old_left0, old_right0 = block_of(sacks, low, high, 0)
+            old_left1, old_right1 = block_of(sacks, low, high, 2)
+            old_left2, old_right2 = block_of(sacks, low, high, 4)
+            sacked_to = max(sacked_to, old_right0, old_right1, old_right2)
     total[MIN_RTT] = min_rtt

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tracetool.kernels import track, track_acks, track_copies, track_vantage
+from tracetool.kernels import track, track_acks, track_copies, track_memory, track_vantage
 from tracetool.kernels.track_segments import CAPACITY, FIELDS
 from tracetool.reconstruct.vantage import behind
 
@@ -95,7 +95,7 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     )  # fmt: skip
     other = ~tcp[batch.flow]
     np.logical_or(copy, other, out=skip, casting="unsafe")
-    ticks = np.empty((track.TICKS, 2), np.int64)
+    ticks = np.empty((track_memory.TICKS, 2), np.int64)
     echo, handshake = np.full((flows, 2), -1, np.int64), np.full((flows, 2), -1, np.int64)
     track_vantage.find_echoes(
         batch.bounds, batch.time, batch.way, batch.flags, batch.tsval, batch.tsecr, skip, ticks, echo, handshake
@@ -110,7 +110,7 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.segments, batch.flags,
         batch.window, batch.tsval, batch.tsecr, batch.ip_id, skip, batch.sack_at, batch.sacks,
         behind(echo), sack.astype(np.uint8), np.empty((CAPACITY, FIELDS), np.int64), ticks,
-        np.empty((track.RECENT, 4), np.int64), *out.values(),
+        np.empty((track_memory.RECENT, 4), np.int64), *out.values(),
     )  # fmt: skip
     marks, duplicates = bytes_(), ints()
     track_acks.read_acks(
