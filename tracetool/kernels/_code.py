@@ -88,7 +88,7 @@ class Returned(NamedTuple):
         return np.ctypeslib.as_ctypes_type(np.dtype(self.dtype))
 
     def value(self, stored: Any) -> Any:
-        """As Python has it; an array that alone has its memory keeps it while anything looks at it, others are copies."""
+        """As Python has it; an array that has its memory to itself keeps it, others are copies."""
         if not self.ndim:
             return stored
         block, _, size, width, address, *shape = stored[: 5 + self.ndim]
