@@ -13,6 +13,7 @@ import pytest
 from tracetool.cli import main
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
+SHARED = Path(os.environ.get("TRACETOOL_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 CAPTURE = str(SAMPLES / "cubic-hystart-train.pcap.gz")
 
 
@@ -102,6 +103,18 @@ def test_compare(run, tmp_path) -> None:
     assert run("compare", CAPTURE)[0] == 5
 
 
+def test_compare_asks_no_ssthresh_of_a_log_that_never_tells_one(run) -> None:
+    folder = SHARED / "traces" / "reno-base"
+    if not folder.is_dir():
+        pytest.skip("the shared traces are not there")
+    code, out, _ = run("compare", folder / "sender.pcap.gz", folder / "iperf3-0.json", folder / "ss.txt.gz", "--json")
+    assert code == 0
+    asked = {(row["origin"], row["quantity"]) for row in json.loads(out)}
+    assert ("iperf3", "cwnd_segments") in asked
+    assert ("iperf3", "ssthresh_segments") not in asked
+    assert ("ss", "ssthresh_segments") in asked
+
+
 def test_schema(run) -> None:
     code, out, _ = run("schema")
     assert code == 0
@@ -121,9 +134,13 @@ def test_schema(run) -> None:
         (["export", "flows", CAPTURE, "--columns", "nosuch"], 2, "no column nosuch"),
         (["export", "flows", CAPTURE, "-o", "x.xlsx"], 2, ".csv, .json or .parquet"),
         (["plot-cwnd", CAPTURE, "-o", "x.bmp"], 2, "x.bmp"),
+        (["plot-cwnd", CAPTURE, "-o", "nosuch/x.svg"], 1, "nosuch/x.svg: cannot be written: No such file or directory"),
+        (["export", "flows", CAPTURE, "-o", "nosuch/x.csv"], 1, "nosuch/x.csv: cannot be written: No such file"),
+        (["plot-cwnd", CAPTURE, "--to", "2.5"], 2, "--until 2.5"),
         (["plot-cwnd", CAPTURE, "--ascii", "--unicode"], 2, "exclude each other"),
         (["flows", CAPTURE, "--json", "--csv"], 2, "exclude each other"),
         (["reconstruct", "nosuch"], 3, "no dataset there"),
+        (["reconstruct", CAPTURE], 3, "a file, no dataset"),
         (["ingest", CAPTURE, "--out", str(SAMPLES)], 3, "is no dataset, and not empty"),
     ],
 )

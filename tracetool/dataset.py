@@ -136,6 +136,8 @@ class Dataset:
             loaded["inputs"].items()
         except FileNotFoundError:
             raise DatasetError(f"{self}: no dataset there (no {MANIFEST})") from None
+        except NotADirectoryError:
+            raise DatasetError(f"{self}: a file, no dataset: `tracetool ingest` makes one of it") from None
         except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             where = without_secret(str(self.store.place(MANIFEST)))
             raise DatasetError(f"{where}: cannot be read: {' '.join(str(error).split())}") from None

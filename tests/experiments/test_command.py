@@ -50,6 +50,18 @@ def test_experiment_in_all_forms(call, experiment, tmp_path):
     assert (tmp_path / "site" / "run-1.html").is_file()
 
 
+def test_the_ending_of_a_file_says_its_form_unless_an_option_does(call, experiment, tmp_path):
+    for name, words, start in (
+        ("a.csv", (), "table,delay,protocol,"),
+        ("a.json", (), "{"),
+        ("a.html", (), "<!DOCTYPE html>"),
+        ("b.csv", ("--format", "json"), "{"),
+        ("b.html", ("--format", "html"), "<!DOCTYPE html>"),
+    ):
+        call("fairness", experiment, "--out", tmp_path / name, *words, "-j", 1)
+        assert (tmp_path / name).read_text().startswith(start), name
+
+
 def test_failed_runs_tell_by_the_exit_code(call, experiment):
     run(experiment / "82ms" / "reno" / "1", flow(1, 0, 1, 2))
     assert "82ms" in call("fairness", experiment, "-j", 1, code=4)

@@ -121,3 +121,20 @@ def test_a_cut_head_raises_nothing(shared):
 def test_what_is_known_and_cannot_be_read_is_told_what_would_be_right(head, right):
     with pytest.raises(FormatError, match=f"unknown format: .*{right}"):
         parsers.detect(head, "log")
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (b"time,event,bytes,queue\n1,enq,2,3\n", r"it starts with 'time,event,bytes'"),
+        (b"# notes\r\n\r\n", r"it starts with '# notes'"),
+        (bytes(range(1, 20)), "it starts with 01 02 03 04 05 06 07 08"),
+        ("héron".encode(), "it starts with 68 c3 a9 72 6f 6e"),
+        (b"\n\n", "it starts with 0a 0a"),
+        (b"", "it is empty"),
+    ],
+)
+def test_an_unknown_input_is_told_by_how_it_begins(head, told):
+    with pytest.raises(FormatError, match=rf"^log: unknown format \({told}\); known are pcap, pcapng, ") as error:
+        parsers.detect(head, "log")
+    assert len(str(error.value)) < 300

@@ -14,6 +14,10 @@ from tracetool.errors import UsageError
 if TYPE_CHECKING:
     from tracetool.ingest import Ingested
 
+OUT_HELP = (
+    "File to write, its form by its ending unless --format says it (.csv, .json, .md, .html); default: the terminal."
+)
+
 Runs = Annotated[
     list[str],
     typer.Argument(
@@ -32,7 +36,7 @@ By = Annotated[
     ),
 ]
 Form = Annotated[str | None, typer.Option("--format", help="text, markdown, html, csv or json.")]
-Out = Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help="File to write; default: the terminal.")]
+Out = Annotated[str | None, typer.Option("--out", "-o", metavar="FILE", help=OUT_HELP)]
 Chart = Annotated[
     str | None,
     typer.Option(
@@ -67,7 +71,7 @@ def command(
     from tracetool.report.runs import runs_figure, runs_page
     from tracetool.report.tables import renderer
 
-    chosen = "json" if as_json else "csv" if as_csv else form or "text"
+    chosen = "json" if as_json else "csv" if as_csv else form or output.form_of(out)
     if sum((as_json, as_csv, form is not None)) > 1:
         raise UsageError("--json, --csv and --format exclude each other")
     if chosen not in {"text", "markdown", "html", "csv", "json"}:

@@ -31,6 +31,7 @@ def command(
     from tracetool.cli import output
     from tracetool.cli.prepare import dataset_of
     from tracetool.errors import UsageError
+    from tracetool.writer import writing
 
     names = tables.columns(table)
     wanted = [name.strip() for name in columns.split(",")] if columns else list(names)
@@ -45,9 +46,11 @@ def command(
         frame = frame.select(wanted)
         if out == "-":
             output.table(frame, "", as_json=suffix == ".json", as_csv=suffix == ".csv")
-        elif suffix == ".parquet":
-            frame.write_parquet(out)
-        elif suffix == ".csv":
-            output.plain(frame).write_csv(out)
-        else:
-            output.plain(frame).write_json(out)
+            return
+        with writing(out), Path(out).open("wb") as file:
+            if suffix == ".parquet":
+                frame.write_parquet(file)
+            elif suffix == ".csv":
+                output.plain(frame).write_csv(file)
+            else:
+                output.plain(frame).write_json(file)

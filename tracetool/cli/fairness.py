@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from tracetool.experiments.setting import Setting
     from tracetool.experiments.sharing import SharingOptions
 
+OUT_HELP = (
+    "File to write, its form by its ending unless --format says it (.csv, .json, .md, .html); with --format html and "
+    "no ending a folder: one page per run."
+)
+
 Inputs = Annotated[
     list[str],
     typer.Argument(
@@ -66,7 +71,7 @@ Form = Annotated[
 ]
 Out = Annotated[
     str | None,
-    typer.Option("--out", "-o", metavar="PATH", help="File to write; with html a folder: one page per run."),
+    typer.Option("--out", "-o", metavar="PATH", help=OUT_HELP),
 ]
 Average = Annotated[bool, typer.Option("--average-anyway", help="Average repetitions of different length or setting.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Measure every run again.")]
@@ -128,7 +133,7 @@ def command(
         bin_ns=round(bin_s * 1e9),
         stamp=stamp,
     )
-    chosen = _form(form, as_json=as_json, as_csv=as_csv)
+    chosen = _form(form, out, as_json=as_json, as_csv=as_csv)
     if len(inputs) == 1 and is_experiment(inputs[0]):
         setting = _setting(rate, rate_layer, background=background)
         named = tuple(levels.split(",")) if levels else ()
@@ -170,11 +175,13 @@ def _labels(pairs: list[str]) -> dict[str, str]:
     return labels
 
 
-def _form(form: str | None, *, as_json: bool, as_csv: bool) -> str:
+def _form(form: str | None, out: str | None, *, as_json: bool, as_csv: bool) -> str:
+    from tracetool.cli.output import form_of
+
     wanted = {name for name, given in (("json", as_json), ("csv", as_csv), (form or "", form is not None)) if given}
     if len(wanted) > 1:
         raise UsageError(f"{', '.join(sorted(wanted))} exclude each other")
-    return wanted.pop() if wanted else "text"
+    return wanted.pop() if wanted else form_of(out)
 
 
 def _setting(rate: str | None, layer: str, *, background: bool) -> Setting:
@@ -237,6 +244,7 @@ def _experiment(
     quiet: bool,
 ) -> None:
     from tracetool.cli import output
+    from tracetool.cli.output import form_of
     from tracetool.cli.progress import progress
     from tracetool.experiments.campaign import measure_experiment
     from tracetool.experiments.cells import long_table, parts
@@ -264,7 +272,7 @@ def _experiment(
         _put(data.csv(long_table(found)), out)
     elif form == "json":
         _put(data.experiment_json(campaign, found, warnings), out)
-    elif form == "html" and out not in {None, "-"}:
+    elif form == "html" and out not in {None, "-"} and form_of(out) != "html":
         _put_pages(html.pages(experiment_page(campaign, found, warnings)), Path(str(out)))
     else:
         _put(renderer(form)(experiment_page(campaign, found, warnings)), out)

@@ -18,7 +18,7 @@ Flow = Annotated[
     typer.Option(
         "--flow",
         metavar="FLOW",
-        help="Flow id, 'stream N' (Wireshark's) or HOST:PORT-HOST:PORT; default: the flow with the most payload.",
+        help="Flow id, 'stream N' (Wireshark's) or HOST:PORT-HOST:PORT; default: all flows.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tracetool.diagnostics import printable
@@ -101,6 +102,29 @@ def _significant(value: float, digits: int) -> str:
     return f"{value:.{max(0, digits - whole)}f}"
 
 
+def counted(count: int, things: str) -> str:
+    """Number of things, whose name ends with an s.
+
+    Examples
+    --------
+    >>> counted(1, "flows"), counted(1200, "flows")
+    ('1 flow', '1,200 flows')
+    """
+    return f"{count:,} {things.removesuffix('s') if count == 1 else things}"
+
+
+def form_of(out: str | None) -> str:
+    """Form of tables that the name of a file asks for: text, unless it ends otherwise.
+
+    Examples
+    --------
+    >>> form_of("rates.csv"), form_of("rates.md"), form_of(None)
+    ('csv', 'markdown', 'text')
+    """
+    suffixes = {".csv": "csv", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
+    return suffixes.get(PurePath(out or "").suffix.lower(), "text")
+
+
 def milliseconds(ns: float | None) -> str:
     """Duration in milliseconds; a dash for null.
 
@@ -131,7 +155,7 @@ def summary(result: Ingested) -> str:
     if result.status == "present":
         return f"{result.source}: already there as {result.input!r}, skipped"
     rows = result.rows or {}
-    counts = ", ".join(f"{rows[t]:,} {t}" for t in ("packets", "samples", "events", "flows") if rows.get(t))
+    counts = ", ".join(counted(rows[t], t) for t in ("packets", "samples", "events", "flows") if rows.get(t))
     return f"{result.source}: {result.format}, {counts or 'no packets'}: input {result.input!r}"
 
 

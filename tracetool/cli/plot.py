@@ -114,6 +114,10 @@ def _command(chart: str) -> Callable[..., None]:
 
 def _format(to: str | None, *, ascii_only: bool, unicode: bool, out: str) -> Format | None:
     if to is not None:
+        from tracetool.errors import UsageError
+
+        if to.replace(".", "", 1).isdigit():
+            raise UsageError(f"--to {to}: --to names a format; a time is --until {to}")
         chosen: Any = to
         return chosen  # type: ignore[no-any-return] # render refuses what it does not know
     if out != "-":

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from tracetool.cli.output import note, number
+from tracetool.cli.output import counted, note, number
 from tracetool.diagnostics import printable
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Steps:
         """Print the name of a thing and how much of it there is, when first told of it."""
         if self._tasks.setdefault((unit, what), done) is done and total is not None:
             self._tasks[unit, what] = None
-            note(f"tracetool: {what}: {total:,} {unit}")
+            note(f"tracetool: {what}: {counted(total, unit)}")
 
     def _draw(self, unit: str, what: str, done: int, total: int | None) -> None:
         bars = self._bars or self._start()

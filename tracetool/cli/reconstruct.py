@@ -36,4 +36,5 @@ def command(
         import polars as pl
 
         flows = done.scan("flow_stats").select(pl.len()).collect().item()
-        output.note(f"{opened}: {flows:,} flow directions reconstructed")
+        news = "" if todo else ", nothing was left to do (--force does it again)"
+        output.note(f"{opened}: {output.counted(flows, 'flow directions')} reconstructed{news}")

@@ -119,6 +119,16 @@ def detect(head: bytes, where: str, *, table: bool = False) -> Parser:
     for pattern, instead in REFUSED:
         if re.search(pattern, head):
             raise FormatError(f"{where}: unknown format: {instead}")
-    start = " ".join(f"{byte:02x}" for byte in head[:8]) or "nothing: it is empty"
-    known = "; ".join(get(name).DESCRIPTION for name in FORMATS)
-    raise FormatError(f"{where}: unknown format (it starts with {start}); known are: {known}")
+    known = (
+        f"known are {', '.join(FORMATS[:-1])}, and tables with a time and a cwnd column (other names: ingest --columns)"
+    )
+    raise FormatError(f"{where}: unknown format ({_beginning(head)}); {known}")
+
+
+def _beginning(head: bytes) -> str:
+    """What an input starts with, as text where it is text."""
+    if not head:
+        return "it is empty"
+    text = head[:16].decode("ascii", "replace").split("\n")[0].rstrip("\r")
+    shown = repr(text) if text and text.isprintable() and text.isascii() else head[:8].hex(" ")
+    return f"it starts with {shown}"

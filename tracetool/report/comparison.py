@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Origins that speak as each ACK arrives; all others were polled.
 EVENT_ORIGINS = frozenset({"tcp_probe", "siftr"})
+#: Origins that never tell ssthresh: their silence does not say that it is not set.
+WITHOUT_SSTHRESH = frozenset({"iperf3", "flent"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,10 @@ def _comparisons(dataset: Dataset, chosen: Connection) -> Iterator[Comparison]:
                 shift = sequence_shift(log.row[f"isn_{log.direction[0]}"], capture.row[f"isn_{side}"])
                 clock = clock_offset(said, inferred, shift)
                 pairs = aligned(said, inferred, offset_ns=clock.offset_ns, polled=origin not in EVENT_ORIGINS)
-                yield Comparison(chosen.label, capture.input, log.input, origin, clock, inference_error(pairs), pairs)
+                errors = inference_error(pairs)
+                if origin in WITHOUT_SSTHRESH:
+                    errors = errors.filter(pl.col("quantity") != "ssthresh_segments")
+                yield Comparison(chosen.label, capture.input, log.input, origin, clock, errors, pairs)
 
 
 def comparison_table(comparisons: Iterable[Comparison]) -> pl.DataFrame:
