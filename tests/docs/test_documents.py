@@ -33,7 +33,6 @@ def command_lines() -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)  # the first command on a machine compiles the kernels
 @pytest.mark.parametrize("name", NAMES)
 def test_examples_print_what_is_shown(name, capsys):
     assert refresh().main(["--check", str(ROOT / name)]) == 0, capsys.readouterr().out
@@ -76,7 +75,6 @@ def test_commands_that_are_named_exist_and_every_command_has_help_and_is_documen
     assert named - set(commands) - prose == set()
 
 
-@pytest.mark.timeout(1200)
 def test_the_line_for_the_main_job_works_once_installed(tmp_path):
     """The part after the installation, in a folder with the sample traces; the page that it leaves needs no network."""
     job = command_lines()["main job"].split(" && ", 4)[4].replace(".venv/bin/", f"{BIN}/")

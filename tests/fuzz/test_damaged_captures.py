@@ -10,7 +10,6 @@ import pytest
 from tests.fuzz.contract import survives
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", ["pcap", "pcapng"])
 def test_damaged_captures_give_tables_or_a_refusal(name):
     survives(name)

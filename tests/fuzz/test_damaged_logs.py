@@ -11,7 +11,6 @@ from tests.fuzz.contract import survives
 from tracetool import parsers
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", [name for name in parsers.FORMATS if name not in {"pcap", "pcapng"}])
 def test_damaged_logs_give_tables_or_a_refusal(name):
     survives(name)

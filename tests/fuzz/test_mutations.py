@@ -40,7 +40,6 @@ def test_no_parser_chokes_on_the_start_of_another_format(name):
             assert sniff(data) in (True, False)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", parsers.FORMATS)
 def test_damaged_inputs_pass_through_to_the_inferred_tables(name, tmp_path):
     """The whole way, with fewer: a dataset that can be read, or an InputError."""

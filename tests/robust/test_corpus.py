@@ -43,7 +43,6 @@ def run(files: list[str]) -> list[list]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_memory_of_the_largest():
     """Each in a process of its own: what one file leaves behind is not counted for the next."""
     files = sorted((path for path in CORPUS.rglob("*") if path.is_file()), key=lambda path: -path.stat().st_size)

@@ -39,7 +39,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 def measured(path: Path, folder: Path) -> tuple[str, int]:
     """What became of an input, and the most memory it took in a process of its own, in MB."""
     command = [sys.executable, "-c", _MEASURED, str(path), str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=280)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=1100)
     assert done.returncode == 0, done.stderr
     outcome, memory = done.stdout.splitlines()
     return outcome, int(memory)

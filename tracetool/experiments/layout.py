@@ -83,15 +83,18 @@ def is_experiment(path: str | Path) -> bool:
 
     Examples
     --------
-    >>> is_experiment("no/such/folder")
-    False
+    >>> is_experiment("no/such/folder"), is_experiment("a name that no system takes" * 1000)
+    (False, False)
     """
     place = Path(path)
-    if place.name == MANIFEST:
-        return place.is_file()
-    if not place.is_dir() or (place / "dataset.json").exists():
+    try:
+        if place.name == MANIFEST:
+            return place.is_file()
+        if not place.is_dir() or (place / "dataset.json").exists():
+            return False
+        return (place / MANIFEST).is_file() or any(entry.is_dir() for entry in place.iterdir())
+    except OSError:  # whoever opens it will say what is wrong
         return False
-    return (place / MANIFEST).is_file() or any(entry.is_dir() for entry in place.iterdir())
 
 
 def layout(path: str | Path, *, levels: Sequence[str] = (), setting: Setting | None = None) -> Layout:
