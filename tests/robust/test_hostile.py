@@ -18,6 +18,7 @@ import pytest
 from tests.fuzz import captures
 from tests.fuzz.contract import parse
 from tests.fuzz.frames import ACK, FRAME, PACKET, connection, ether, gre, ip4, mpls, sack, tcp, vlan, vxlan
+from tracetool import parsers
 from tracetool.dataset import Dataset
 from tracetool.errors import FormatError, InputError
 from tracetool.ingest import ingest, ingest_each
@@ -111,7 +112,7 @@ def test_lines_of_100_MB(name, tmp_path):
             file.write(b"\n")
         file.write(seeds(name)[0])
     outcome, memory = measured(path, tmp_path / "d")
-    assert outcome.startswith(f"added {name}")
+    assert outcome.startswith(f"added {parsers.get(name).NAME} ")
     assert memory < MOST_MB
 
 
