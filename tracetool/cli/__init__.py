@@ -6,6 +6,7 @@ Only this package prints, exits or reads the environment. A command's module imp
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -33,6 +34,7 @@ from tracetool.cli import (
 from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType
 
 #: What is being completed: bash and zsh or fish; Windows' shell.
@@ -88,28 +90,36 @@ def _announce_compiling() -> None:
     print("tracetool: compiling, once for this version: the first run takes up to a minute longer", file=sys.stderr)
 
 
-#: What each command runs. Typer reads the options of all of them before it runs one, which takes longer than the rest.
-_CALLBACKS = {command.name: command.callback for command in app.registered_commands}
-
-
 def _not_asked_for() -> None:
     """Stand for a command of which no more than the name and a line of help is needed."""
 
 
-def _only_what_is_named(words: str) -> None:
-    """Leave out the options of commands that do not occur in the command line, or in the one that is completed."""
+@contextlib.contextmanager
+def _only_what_is_named(words: str) -> Iterator[None]:
+    """Leave out the options of commands that do not occur in the command line, or in the one that is completed.
+
+    Typer reads the options of all commands before it runs one, which takes longer than the rest.
+    """
+    callbacks = [command.callback for command in app.registered_commands]
     for command in app.registered_commands:
-        command.callback = _CALLBACKS[command.name] if command.name and command.name in words else _not_asked_for
+        if not command.name or command.name not in words:
+            command.callback = _not_asked_for
+    try:
+        yield
+    finally:
+        for command, callback in zip(app.registered_commands, callbacks, strict=True):
+            command.callback = callback
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    _only_what_is_named(" ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)]))
+    words = " ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)])
     if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
         kernels.compiling.append(_announce_compiling)
     signal.signal(signal.SIGTERM, _terminate)
     try:
-        app(prog_name="tracetool")
+        with _only_what_is_named(words):
+            app(prog_name="tracetool")
     except (KeyboardInterrupt, SystemExit) as stop:
         code = stop.code if isinstance(stop, SystemExit) else 128 + signal.SIGINT
         if code in _INTERRUPTED:
