@@ -12,7 +12,6 @@ from tracetool.errors import NothingMatchedError, UsageError
 from tracetool.reconstruct.connections import Connection
 from tracetool.report import charts
 from tracetool.report.ascii import _Ascii, render_ascii
-from tracetool.report.charts.queue import queue_log_figure
 from tracetool.report.deliveries import delivered, deliveries, round_scales, unique_names
 from tracetool.report.export import render
 from tracetool.report.figure import Series
@@ -161,13 +160,6 @@ def test_the_queue_shows_delay_above_the_least_and_what_was_lost(dataset):
     assert delays.max() < 12
     with pytest.raises(NothingMatchedError, match="both sides"):
         charts.build("queue", dataset, capture_of(heaviest(dataset, 1)[0]))
-
-
-def test_a_routers_log_gives_the_queues_length():
-    log = pl.DataFrame({"time": [10, 20, 30], "event": ["enq", "drop", "enq"], "queue_bytes": [1000, 3000, 2000]})
-    figure = queue_log_figure(log.with_columns(pl.col("time").cast(pl.Datetime("ns"))))
-    assert series(figure)["queue"].y.tolist() == [1.0, 3.0, 2.0]
-    assert series(figure)["dropped by the queue"].y.tolist() == [3.0]
 
 
 def test_reordered_packets_are_those_that_came_late(dataset):

@@ -1,9 +1,9 @@
 """The queue between two captures: how long packets waited, and which never came out.
 
 A packet is the same on both sides if addresses, sequence numbers, IP identification and length agree. The time between
-the two sightings, less the smallest of all, is its queueing delay, whatever the clocks' offset. With a router's own log
-the queue's length is known instead; with its counters, polled now and then, the backlog at each poll, and what was
-sent, dropped and marked between two of them.
+the two sightings, less the smallest of all, is its queueing delay, whatever the clocks' offset. With a
+router's counters, polled now and then, the backlog at each poll is known instead, and what was sent, dropped and marked
+between two of them.
 """
 
 from __future__ import annotations
@@ -93,44 +93,6 @@ def matched(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     second = after.filter(pl.col("payload_bytes") > 0).sort("time", maintain_order=True).with_columns(nth=nth)
     other = second.select(*KEY, "nth", arrival="time")
     return first.join(other, on=[*KEY, "nth"], how="left", nulls_equal=True, maintain_order="left")
-
-
-def queue_log_figure(log: pl.DataFrame, *, log_axis: bool = False) -> Figure:
-    """Return a queue's length from a router's own log.
-
-    Parameters
-    ----------
-    log
-        ``time``, ``event`` (``enq``, ``drop``, ``mark``, ``loss``) and ``queue_bytes``.
-    log_axis
-        Logarithmic axis.
-    """
-    origin = start_of(log)
-    x = seconds_after(origin, log["time"])
-    length = floats(log["queue_bytes"]) * KB
-    marks = []
-    kinds = (
-        ("drop", "dropped by the queue", "D", 1),
-        ("mark", "marked CE", "M", 4),
-        ("loss", "lost before it", "L", 3),
-    )
-    for kind, name, mark, color in kinds:
-        rows_of = (log["event"] == kind).to_numpy()
-        if rows_of.any():
-            marks.append(Events(name, x[rows_of], Style(color, 0, mark), length[rows_of]))
-    return Figure(
-        title="length of the queue",
-        subtitle=f"the router's own log, {len(log):,} rows",
-        x=Axis("time since first row", "s"),
-        panels=(
-            Panel(
-                value_axis("queue", "kB", log=log_axis),
-                (Series("queue", "step", x, length, Style(0, 0, "*")),),
-                tuple(marks),
-            ),
-        ),
-        origin_ns=origin,
-    )
 
 
 def queue_counters_figure(counters: pl.DataFrame, *, log: bool = False) -> Figure:
