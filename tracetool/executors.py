@@ -198,8 +198,14 @@ def cluster(address: str) -> Iterator[Executor]:
     """
     try:
         from distributed import Client
+        from distributed.comm.addressing import get_address_host_port
     except ImportError:
         raise UsageError("--scheduler needs Dask: pip install 'tracetool[dask]'") from None
+    try:
+        get_address_host_port(address)  # a client would try for long, and end with a traceback
+    except ValueError as error:
+        example = "write it as tcp://10.0.0.1:8786"
+        raise UsageError(f"--scheduler {address!r}: {' '.join(str(error).split())}: {example}") from None
     try:
         client: Any = Client(address, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tracetool.sources import Source, Stream
 
 SECOND_NS = 1_000_000_000
+#: The shortest header of a capture file, pcap's: a part that is shorter was ended while it was begun.
+HEADER_BYTES = 24
 
 
 class _FirstFrame(Exception):  # noqa: N818 - no error: what was looked for
@@ -56,28 +58,37 @@ def first_time(source: Source) -> int | None:
     InputError
         If it cannot be read, or is no capture.
     """
+    return _start(source)[1]
+
+
+def _start(source: Source) -> tuple[bool, int | None]:
+    """Whether a part has a header, and the time of its first frame."""
     with source.open() as stream:
-        if not stream.head():
-            return None
+        if len(stream.head()) < HEADER_BYTES:
+            return False, None
         parser = _parser(stream)
         try:
             for _ in parser.read(stream, _Probe(parser.NAME, DiagnosticLog(""))):
                 pass
         except _FirstFrame as found:
-            return int(found.args[0])
-    return None
+            return True, int(found.args[0])
+    return True, None
 
 
 def ordered(sources: Sequence[Source]) -> tuple[Source, ...]:
-    """Parts of a capture in the order of their first frames; those without frames last.
+    """Parts of a capture in the order of their first frames; then those without frames, then those without a header.
 
     Raises
     ------
     InputError
         If one cannot be read, or is no capture.
     """
-    times = {source: first_time(source) for source in sources}
-    return tuple(sorted(sources, key=lambda source: (times[source] is None, times[source] or 0, source.name)))
+
+    def place(source: Source) -> tuple[bool, bool, int, str]:
+        header, time = _start(source)
+        return not header, time is None, time or 0, source.name
+
+    return tuple(sorted(sources, key=place))
 
 
 @dataclass
@@ -106,34 +117,63 @@ class Joined:
     parts: list[dict[str, Any]] = field(default_factory=list)
     stored_bytes: int = 0
     format: str = ""
+    _with_frames: dict[tuple[int, str], str] = field(default_factory=dict)  # by size and hash: names
 
     def pieces(self) -> Pieces:
         """Pieces of tables, as from any parser."""
         capture: Capture | None = None
         for source in self.sources:
+            self.log.part = source.label
+            before = self.stored_bytes
+            if self._repeats(source):
+                continue
             with source.open() as stream:
-                before = self.stored_bytes
-                self.log.part = source.label
-                if stream.head() or capture is None:
+                count = capture.count if capture else 0
+                if len(stream.head()) >= HEADER_BYTES or capture is None:
                     parser = _parser(stream)
                     if capture is None:
                         self.format = parser.NAME
                         capture = Capture(parser.NAME, self.log)
-                    last, count = capture.last_time, capture.count
+                    last = capture.last_time
                     for piece in parser.read(stream, capture):
                         self.stored_bytes = before + stream.stored_bytes
                         yield piece
                     self._look(capture, source, last, count)
                 else:
-                    self.log.add("empty_part", "is empty: a capture that ended as it was begun", severity="info")
+                    self._note_begun(len(stream.head()))
                 if stream.damage is not None:
                     self.log.add("damaged_compression", stream.damage, severity="error", offset_bytes=stream.position)
-                sha256, size = stream.digest()
-                self.stored_bytes = before + size
-                self.parts.append({"source": source.label, "size_bytes": size, "sha256": sha256})
+                self._enter(source, *stream.digest(), frames=capture.count - count)
         self.log.part = ""
         assert capture is not None
         yield from capture.finish()
+
+    def _enter(self, source: Source, sha256: str, size: int, *, frames: int) -> None:
+        self.stored_bytes = sum(part["size_bytes"] for part in self.parts) + size
+        self.parts.append({"source": source.label, "size_bytes": size, "sha256": sha256})
+        if frames:  # headers without frames are all alike
+            self._with_frames[size, sha256] = source.label
+
+    def _repeats(self, source: Source) -> bool:
+        """Whether a part was read already, under another name; only one of the same size is looked at."""
+        if source.size_bytes not in {size for size, _ in self._with_frames}:
+            return False
+        with source.open() as stream:
+            sha256, size = stream.digest()
+        same = self._with_frames.get((size, sha256))
+        if same is None:
+            return False
+        self.log.add("repeated_part", f"left out: its content is that of {same}")
+        self._enter(source, sha256, size, frames=0)
+        return True
+
+    def _note_begun(self, size: int) -> None:
+        """Note a part that was ended before its header was written."""
+        if size:
+            message = f"the input ends inside its header: {size} bytes are no capture"
+            self.log.add("cut_record", message, severity="error", offset_bytes=0)
+        else:
+            self.log.add("empty_part", "is empty: a capture that ended as it was begun", severity="info")
 
     def _look(self, capture: Capture, source: Source, last: int | None, count: int) -> None:
         """Note a part that does not begin where the one before it ended."""

@@ -169,8 +169,19 @@ def test_no_scheduler_there(monkeypatch):
         executors.cluster("tcp://127.0.0.1:9"),
     ):
         pass
-    with pytest.raises(executors.WorkerError, match="no Dask scheduler"), executors.cluster("nonsense://x"):
+
+
+@pytest.mark.parametrize("address", ["nonsense://x", "nonsense", "", "tcp://:::", "tcp://192.0.2.1:port", "inproc://"])
+def test_an_address_that_makes_no_sense(address):
+    """It is refused at once: nothing is tried, nothing is left for a later moment to complain about."""
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    before = threading.active_count()
+    with (
+        pytest.raises(UsageError, match=r"^--scheduler '.*': .*: write it as tcp://10.0.0.1:8786$"),
+        executors.cluster(address),
+    ):
         pass
+    assert threading.active_count() == before
 
 
 def test_without_dask(monkeypatch):

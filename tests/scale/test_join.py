@@ -155,6 +155,39 @@ def test_what_is_odd_names_its_part(tmp_path):
     assert noted["parts_overlap"]["frame"] == 21
 
 
+def test_a_part_that_is_given_twice_is_read_once(tmp_path):
+    """Under two names, as `cp` leaves them; parts without frames are all alike, and no repetition."""
+    frames = connection(40, 100)
+    records = [captures.record(frame, 10 * number) for number, frame in enumerate(frames)]
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for name, part in (("a", records[:20]), ("b", records[20:]), ("copy", records[:20]), ("x", []), ("y", [])):
+        (folder / f"{name}.pcap").write_bytes(captures.pcap_header() + b"".join(part))
+    (result,) = ingest_each(folder, tmp_path / "d", join=True)
+    assert result.rows["packets"] == len(frames)
+    assert [(row["code"], row["message"]) for row in result.diagnostics] == [
+        ("repeated_part", f"{folder / 'copy.pcap'}: left out: its content is that of {folder / 'a.pcap'}")
+    ]
+    assert [each.status for each in ingest_each(folder, tmp_path / "d", join=True)] == ["present"]
+
+
+def test_parts_that_were_only_begun(tmp_path):
+    """A header that was cut off loses no other part; where no part has frames, one with a header is enough."""
+    whole = captures.pcap(connection())
+    (tmp_path / "a.pcap").write_bytes(b"")
+    (tmp_path / "b.pcap").write_bytes(whole[:10])
+    (tmp_path / "c.pcap").write_bytes(captures.pcap_header())
+    (result,) = ingest_each(tmp_path, tmp_path / ".without", join=True)
+    assert (result.status, result.input, result.damaged) == ("added", "c", True)
+    assert [row["code"] for row in result.diagnostics] == ["empty_part", "cut_record"]
+    (tmp_path / "d.pcap").write_bytes(whole)
+    (result,) = ingest_each(tmp_path, tmp_path / ".with", join=True)
+    assert (result.input, result.rows["packets"]) == ("d", len(connection()))
+    assert result.diagnostics[1]["message"] == (
+        f"{tmp_path / 'b.pcap'}: the input ends inside its header: 10 bytes are no capture"
+    )
+
+
 def test_what_cannot_be_joined(tmp_path):
     (tmp_path / "a.pcap").write_bytes(captures.pcap(connection()))
     log = SAMPLES / "reno-rto.tcp_probe.txt.gz"
