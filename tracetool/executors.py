@@ -107,9 +107,12 @@ def spread(
             if done:
                 yield done
             raise failed[0]
-    finally:
-        for future in under_way:
-            future.cancel()
+    except BaseException as error:
+        # A process pool that has lost its workers trips over what is cancelled meanwhile, in a thread of its own.
+        if not isinstance(error, WorkerError) and not hasattr(executor, "kill"):
+            for future in under_way:
+                future.cancel()
+        raise
 
 
 def _submitted(executor: Executor, work: Callable[[Task], Result], task: Task) -> Future[Result]:
@@ -148,21 +151,36 @@ def processes(jobs: int) -> Iterator[Executor]:
     jobs
         How many.
     """
-    import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor
-
-    # Started afresh: Polars must not be forked.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    pool = _pool(jobs)
     try:
         yield pool
     except BaseException:
-        started = list((getattr(pool, "_processes", None) or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in started:
-            process.terminate()
+        pool.kill()
         raise
     pool.shutdown()
+
+
+def _pool(jobs: int) -> Any:
+    """Pool of processes started afresh (Polars must not be forked), which can be killed."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    class Pool(ProcessPoolExecutor):
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            # This starts processes, which inherit the mask: an interrupt finds them before they could ignore it.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
+                return super().submit(fn, *args, **kwargs)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+        def kill(self) -> None:
+            started = list((getattr(self, "_processes", None) or {}).values())
+            self.shutdown(wait=False, cancel_futures=True)
+            for process in started:
+                process.terminate()
+
+    return Pool(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
 
 
 def _start_worker() -> None:

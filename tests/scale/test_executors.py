@@ -263,3 +263,27 @@ def test_worker_processes_end_with_their_parent(tmp_path):
         time.sleep(0.05)
     else:
         pytest.fail("the worker lives on")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_all_processes_of_a_run_is_told_in_a_line(tmp_path, number):
+    """As a terminal's interrupt key and `timeout` send it: workers die, or do not care, and say nothing."""
+    for k in range(40):
+        (tmp_path / f"c{k}.pcap").write_bytes(captures.pcap(connection(2000 + k, 100)))
+    run = subprocess.Popen(
+        command("ingest", tmp_path, "-j", 2, "-q", "-o", tmp_path / ".d"),
+        cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    while run.poll() is None and not list((tmp_path / ".d").rglob("packets/*.parquet")):
+        time.sleep(0.01)
+    os.killpg(run.pid, number)
+    _, told = run.communicate(timeout=120)
+    assert run.returncode == 128 + number, told
+    assert told == "tracetool: interrupted: what was finished is kept, run it again to go on\n"
+
+
+def test_units_that_wait_for_a_lost_worker_are_not_cancelled_under_its_pool(capfd):
+    """The pool's own thread gives each of them its error, and is disturbed by none that is cancelled meanwhile."""
+    with pytest.raises(executors.WorkerError), executors.processes(2) as pool:
+        list(executors.spread(pool, _die, range(200)))
+    assert capfd.readouterr().err == ""
