@@ -256,6 +256,8 @@ def _decompressed(stored: io.BufferedReader[Any], compression: str | None) -> Bi
 
 def _open_raw(name: str, folder: str) -> IO[bytes]:
     if name == "-":
+        if sys.stdin is None:
+            raise InputError("-: standard input is closed")
         return open(sys.stdin.fileno(), "rb", buffering=0, closefd=False)
     if "://" in name:
         return _open_url(name)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import typer
@@ -111,8 +112,20 @@ def _only_what_is_named(words: str) -> Iterator[None]:
             command.callback = callback
 
 
+def _fill_closed() -> None:
+    """Put nothing in the place of standard streams that are closed: else the first files opened would be there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    _fill_closed()
     words = " ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)])
     if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
         kernels.compiling.append(_announce_compiling)
@@ -128,6 +141,10 @@ def main() -> None:
     except TracetoolError as error:
         print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:  # of the help, which Typer prints
+        print(f"tracetool: {error.strerror or error}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(0 if isinstance(error, BrokenPipeError) else 1)
     except MemoryError:
         print("tracetool: out of memory", file=sys.stderr)
         sys.exit(1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -65,9 +64,8 @@ def command(
     from tracetool import api
     from tracetool.cli import output
     from tracetool.cli.progress import progress
-    from tracetool.dataset import writing
     from tracetool.experiments.run_folders import label
-    from tracetool.report.export import save
+    from tracetool.report.export import save, write_atomic
     from tracetool.report.runs import runs_figure, runs_page
     from tracetool.report.tables import renderer
 
@@ -96,11 +94,7 @@ def command(
     if out in {None, "-"}:
         output.write(text)
     else:
-        path = Path(str(out))
-        with writing(path):
-            part = path.with_name(f".{path.name}.tmp")
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
+        write_atomic(str(out), text.encode())
     if chart is not None:
         save(runs_figure(frame, names[0] if names else None), chart)
     failed = [result for result in results if result.error is not None]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tracetool.diagnostics import printable
-from tracetool.errors import UsageError
+from tracetool.errors import TracetoolError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -28,18 +29,29 @@ def note(text: str) -> None:
 
 def write(text: str) -> None:
     """Print on standard output; a reader that has gone away ends the program silently."""
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+    with _output() as out:
+        out.write(text)
+        out.flush()
 
 
 def write_bytes(content: bytes) -> None:
     """Write a picture on standard output."""
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    with _output() as out:
+        out.buffer.write(content)
+        out.buffer.flush()
+
+
+@contextlib.contextmanager
+def _output() -> Iterator[TextIO]:
+    if sys.stdout is None:
+        raise TracetoolError("standard output is closed")
+    try:
+        yield sys.stdout
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes there
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(0) from None
+        raise TracetoolError(f"standard output: cannot be written: {error.strerror or error}") from None
 
 
 def plain(frame: pl.DataFrame) -> pl.DataFrame:

@@ -124,17 +124,22 @@ def _format(to: str | None, *, ascii_only: bool, unicode: bool, out: str) -> For
         return "unicode" if unicode else "ascii" if ascii_only else None
     if ascii_only:
         return "ascii"
-    encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     return "unicode" if unicode or (encoding == "utf8" and os.environ.get("TERM") != "dumb") else "ascii"
 
 
 def _columns() -> int:
     """Width for text: COLUMNS, else the terminal's, else what a mail allows."""
-    if "COLUMNS" not in os.environ and not sys.stdout.isatty():
+    if "COLUMNS" not in os.environ and not _terminal():
         return TEXT_COLUMNS
     return max(20, shutil.get_terminal_size((TEXT_COLUMNS + 1, 24)).columns - 1)
 
 
 def _color() -> bool:
     """Colour only on a terminal, and never against NO_COLOR (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return _terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _terminal() -> bool:
+    """Whether standard output is one; it may be closed."""
+    return sys.stdout is not None and sys.stdout.isatty()

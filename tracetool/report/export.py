@@ -112,19 +112,32 @@ def format_of(path: str | Path) -> Format:
 
 
 def write_atomic(path: str | Path, content: bytes) -> None:
-    """Write `content` beside `path`, then rename it into place."""
+    """Write `content` beside `path`, then rename it into place; what is no file (a device, a pipe) is written to.
+
+    Raises
+    ------
+    DatasetWriteError
+        If it cannot be written.
+    """
     target = Path(path)
     with writing(path):
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            Path(name).chmod(0o666 & ~_umask())
-            Path(name).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(content)
+        else:
+            _write_beside(target, content)
+
+
+def _write_beside(target: Path, content: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".tracetool-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
 
 
 def points_csv(figure: Figure) -> str:
