@@ -106,7 +106,7 @@ def spread(
         if failed:
             if done:
                 yield done
-            raise failed[0]
+            raise failed[0]  # noqa: TRY301 - what was submitted is cancelled below, whoever raised it
     except BaseException as error:
         # A process pool that has lost its workers trips over what is cancelled meanwhile, in a thread of its own.
         if not isinstance(error, WorkerError) and not hasattr(executor, "kill"):
