@@ -295,13 +295,10 @@ def _put_pages(pages: dict[str, str], folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file by rename."""
-    from tracetool.errors import TracetoolError
+    """Write a file by rename, and its folder if there is none."""
+    from tracetool.report.export import write_atomic
+    from tracetool.writer import writing
 
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise TracetoolError(f"{path}: cannot be written: {error.strerror}") from None
+    write_atomic(path, text.encode())
