@@ -265,10 +265,11 @@ def _own(path: Path) -> bytes:
 def load(function: Callable[..., Any], kinds: str) -> Code | None:
     """Load the code of a kernel for some kinds of arguments; None where there is none."""
     try:
-        head, content = _own(_path(function, kinds)).split(b"\n", 1)
-        about = json.loads(head)
-        if about["sha256"] != hashlib.sha256(content).hexdigest():
+        digest, rest = _own(_path(function, kinds)).split(b"\n", 1)
+        if digest.decode() != hashlib.sha256(rest).hexdigest():
             return None
+        head, content = rest.split(b"\n", 1)
+        about = json.loads(head)
         return Code(about["symbol"], [Returned(*part) for part in about["returned"]], about["several"], content)
     except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         return None
@@ -276,18 +277,14 @@ def load(function: Callable[..., Any], kinds: str) -> Code | None:
 
 def save(function: Callable[..., Any], kinds: str, code: Code) -> Code:
     """Keep the code of a kernel, if the folder can be written to."""
-    about = {
-        "symbol": code.symbol,
-        "returned": code.returned,
-        "several": code.several,
-        "sha256": hashlib.sha256(code.content).hexdigest(),
-    }
+    about = {"symbol": code.symbol, "returned": code.returned, "several": code.several}
+    rest = json.dumps(about).encode() + b"\n" + code.content
     with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as cleanup:
         path = _path(function, kinds)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # for this user alone
             part = Path(file.name)
             cleanup.callback(part.unlink, missing_ok=True)
-            file.write(json.dumps(about).encode() + b"\n" + code.content)
+            file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
         part.replace(path)
     return code
