@@ -148,3 +148,6 @@ def main() -> None:
     except MemoryError:
         print("tracetool: out of memory", file=sys.stderr)
         sys.exit(1)
+    finally:  # a signal while Python shuts down ends it without a word
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
