@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 #: What is being completed: bash and zsh or fish; Windows' shell.
 _COMPLETED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS", "_TYPER_COMPLETE_WORD_TO_COMPLETE")
-_INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+_INTERRUPTED = [128 + number for number in _INTERRUPTS]
 SUMMARY = "From packet captures and kernel logs to tables, inferred congestion control, plots and fairness tables."
 
 app = typer.Typer(
@@ -83,8 +84,17 @@ def _options(
     """Take the options of the program itself."""
 
 
-def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+#: Signals that came: what is raised in a handler may arrive as another exception, where Python wraps it.
+_signals: list[int] = []
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    _signals.append(number)
+    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+
+
+def _say_interrupted() -> None:
+    print("tracetool: interrupted: what was finished is kept, run it again to go on", file=sys.stderr)
 
 
 def _announce_compiling() -> None:
@@ -129,14 +139,16 @@ def main() -> None:
     words = " ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)])
     if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
         kernels.compiling.append(_announce_compiling)
-    signal.signal(signal.SIGTERM, _terminate)
+    heeded = [number for number in _INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, _stop)
     try:
         with _only_what_is_named(words):
             app(prog_name="tracetool")
     except (KeyboardInterrupt, SystemExit) as stop:
         code = stop.code if isinstance(stop, SystemExit) else 128 + signal.SIGINT
         if code in _INTERRUPTED:
-            print("tracetool: interrupted: what was finished is kept, run it again to go on", file=sys.stderr)
+            _say_interrupted()
         sys.exit(code)
     except TracetoolError as error:
         print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
@@ -148,6 +160,11 @@ def main() -> None:
     except MemoryError:
         print("tracetool: out of memory", file=sys.stderr)
         sys.exit(1)
+    except Exception:
+        if not _signals:
+            raise
+        _say_interrupted()
+        sys.exit(128 + _signals[0])
     finally:  # a signal while Python shuts down ends it without a word
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in heeded:
             signal.signal(number, signal.SIG_DFL)
