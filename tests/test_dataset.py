@@ -123,3 +123,12 @@ def test_commands_are_noted_once(tmp_path) -> None:
     for command in ("a", "a", "b"):
         dataset.note_command(command)
     assert dataset.manifest()["commands"] == ["a", "b"]
+
+
+def test_what_a_killed_run_left_of_the_manifest_goes(tmp_path):
+    Dataset.create(tmp_path / "d")
+    left = tmp_path / "d" / ".dataset.json.tmp"
+    left.write_text("{")
+    Dataset.create(tmp_path / "d")
+    assert not left.exists()
+    assert Dataset.is_dataset(tmp_path / "d")

@@ -137,8 +137,11 @@ class Folder:
         return all(entry.name in OWN or entry.name.endswith(".json.tmp") for entry in self.path.iterdir())
 
     def make(self) -> None:
-        """See `Store.make`."""
+        """See `Store.make`; what a run that was killed left of a file to be replaced goes."""
         self.path.mkdir(parents=True, exist_ok=True)
+        for part in self.path.glob(".*.tmp"):
+            with self.lock("", wait=True) or contextlib.nullcontext():  # nobody is writing it
+                part.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
