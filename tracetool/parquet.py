@@ -1,7 +1,8 @@
 """One Parquet file, written by a thread of its own while the next rows are made.
 
 How a column is stored follows from what it holds: numbers that grow along a flow are kept as differences, or lose
-their equal high bytes (byte stream split) where flows are mixed, words are dictionaries, and what is left is plain.
+their equal high bytes (byte stream split) where flows are mixed or many columns are written, words are dictionaries, and
+what is left is plain.
 zstd where it gains much, lz4 where it does not; `docs/performance.md` has the measurements.
 """
 
@@ -25,6 +26,8 @@ _BATCH = 1 << 16  # values that are encoded at once
 _SPLIT = frozenset({"frame", "time", "tsval", "tsecr", "ip_id"})
 _DENSE = frozenset({"tsval", "tsecr"})
 _DELTA = frozenset({"frame", "time", "seq", "ack", "sack.list.element", "snd_una", "snd_nxt", "start", "end"})
+#: Tables with a row for every other packet, or more: what a reader must find in them is time, flow by flow.
+_LONG = frozenset({"samples", "rtts", "events"})
 _SOUGHT = ("frame", "time", "flow")  # columns by which rows are chosen: row groups carry their bounds
 
 
@@ -117,6 +120,10 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
         encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
         encoding |= {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
         compression = {name: "zstd" if name in _DENSE else "lz4" for name in names}
+        dictionary = words
+    elif table in _LONG:
+        encoding = {name: "BYTE_STREAM_SPLIT" for name in names if name not in words}
+        compression = dict.fromkeys(names, "lz4")
         dictionary = words
     else:
         encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}

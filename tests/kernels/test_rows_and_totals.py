@@ -44,7 +44,7 @@ def test_samples_are_its_twins(seed, size, flags, margin):
     events, window, low, high = replayed(np.random.default_rng(seed), size)
     numbers = np.empty((sr.NUMBERS, size), np.int64)
     words = np.empty((sr.WORDS, size), np.uint8)
-    rows = sr.sample_rows(events, window, low, high, MSS, *flags, margin, numbers, words)
+    rows = sr.sample_rows(events, window, low, high, MSS, *flags, margin, numbers, words, 0)
     made = [
         {name: int(numbers[at, r]) for at, name in enumerate(NUMBERS)}
         | {name: (*known, None)[min(words[at, r], len(known))] for at, (name, known) in enumerate(WORDS.items())}
@@ -64,7 +64,7 @@ def test_the_pace_before_the_first_ack_is_unknown():
     window[:, rw.OUT_RATE] = [1000, 2000, 9000]
     cwnd = np.full(3, 10)
     numbers, words = np.empty((sr.NUMBERS, 3), np.int64), np.empty((sr.WORDS, 3), np.uint8)
-    sr.sample_rows(events, window, cwnd, cwnd, MSS, True, True, True, True, 0.04, numbers, words)
+    sr.sample_rows(events, window, cwnd, cwnd, MSS, True, True, True, True, 0.04, numbers, words, 0)
     assert numbers[sr.S_PACING].tolist() == [-1, 8000, 16000]
 
 

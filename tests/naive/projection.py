@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tracetool.reconstruct.flow import ACK, SYN, FlowPackets
+from tests.reconstruct.packets import ACK, SYN, FlowPackets
 
 if TYPE_CHECKING:
     import numpy.typing as npt

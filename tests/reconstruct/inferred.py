@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import polars as pl
 
+from tests.reconstruct.packets import asked, batch_of
 from tracetool.kernels import replay_columns as rc
 from tracetool.reconstruct.directions import tables_of
 from tracetool.reconstruct.sender import infer
@@ -16,12 +17,17 @@ TRIGGERS = {rc.BY_UNKNOWN: "unknown", rc.BY_FAST: "fast", rc.BY_RTO: "rto", rc.B
 
 def inferred_of(packets, facts):
     """Run `infer`; its tables are frames, its retransmissions too."""
-    found = infer(packets, facts)
-    frames = {
-        name: pl.from_arrow(table) for name, table in tables_of([found], np.zeros(1, int), np.zeros(1, int)).items()
-    }
-    again = found.retransmissions
+    copies = np.zeros(len(packets), bool)
+    found = infer(batch_of(packets), copies, asked(facts), np.array([facts.window_scale is not None]))
+    one = np.zeros(1, np.int64)
+    frames = {name: pl.from_arrow(table) for name, table in tables_of(found, one, one).items()}
+    again = found.replayed.again
+    sent = np.flatnonzero(again)
     frames["retransmissions"] = pl.DataFrame(
-        {"frame": again.frame, "trigger": [TRIGGERS[why] for why in again.trigger.tolist()], "segments": again.segments}
+        {
+            "frame": packets.frame[sent],
+            "trigger": [TRIGGERS[why] for why in again[sent].tolist()],
+            "segments": found.replayed.again_segments[sent],
+        }
     )
-    return SimpleNamespace(**frames, cc=found.cc, cc_confidence=found.cc_confidence)
+    return SimpleNamespace(**frames, cc=found.cc[0], cc_confidence=found.cc_confidence[0])

@@ -7,10 +7,9 @@ import pytest
 
 from tests.naive import projection as twin
 from tests.naive import sender as naive
+from tests.reconstruct.packets import FlowPackets, project
 from tests.reconstruct.test_replay_kernels import hostile
 from tracetool.kernels import departures
-from tracetool.reconstruct.flow import FlowPackets
-from tracetool.reconstruct.projection import project
 
 
 def same(packets):

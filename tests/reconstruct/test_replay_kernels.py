@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.reconstruct.inferred import inferred_of
+from tests.reconstruct.packets import FlowFacts, FlowPackets
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.cubic import cubic_root, cubic_ssthresh, cubic_update
@@ -17,7 +18,6 @@ from tracetool.kernels.hystart import hystart_plus_growth, hystart_plus_update
 from tracetool.kernels.replay_board import append, drop_head, find, grown, mark_lost, pipe
 from tracetool.kernels.replay_loss import update_rtt
 from tracetool.kernels.window_react import prr
-from tracetool.reconstruct.flow import FlowFacts, FlowPackets
 
 FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 

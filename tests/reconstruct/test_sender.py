@@ -10,9 +10,9 @@ import pytest
 
 from tests.naive import sender as naive
 from tests.reconstruct.inferred import inferred_of
+from tests.reconstruct.packets import FlowFacts, FlowPackets
 from tracetool import tables
-from tracetool.reconstruct.flow import FlowFacts, FlowPackets
-from tracetool.reconstruct.sender import segment_bytes, timestamp_tick
+from tracetool.kernels.senders import segment_bytes, timestamp_tick
 
 FACTS = FlowFacts(1460, 1460, 7, 7, True, True, False, None, syn_seen=True, vantage="sender")
 SENDERS = {
@@ -176,9 +176,10 @@ def test_packets_as_the_receiver_saw_them_give_the_senders_window():
 
 def test_segment_size_and_clock():
     packets, _ = simulated("reno", 1)
-    assert segment_bytes(packets, FACTS) == naive.MSS
-    assert segment_bytes(packets, FlowFacts()) == naive.MSS
-    assert timestamp_tick(packets) == 1_000_000
+    sizes = packets.outbound, packets.payload, packets.segments.astype(np.int64)
+    assert segment_bytes(*sizes, FACTS.mss_bytes, FACTS.mss_own_bytes, 1) == naive.MSS
+    assert segment_bytes(*sizes, -1, -1, -1) == naive.MSS
+    assert timestamp_tick(packets.outbound, packets.tsval, packets.time_ns) == 1_000_000
 
 
 def test_an_empty_flow_has_no_rows():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 
 if TYPE_CHECKING:
@@ -24,11 +25,69 @@ RECORD = np.dtype(
         ("edges", "u2"), ("ecn", "u1"), ("way", "u1"), ("spare", "u2"), ("more", "u4"),
     ]
 )  # fmt: skip
-#: Rows of the columns that are made of them.
+#: Rows of the columns that are made of them; first what a sender's replay takes of its packets.
 (
-    FRAME, TIME, SEQ, ACK, PAYLOAD, WINDOW, TSVAL, TSECR, FRAME_BYTES, CAPTURED, SEGMENTS, WINDOW_RAW, IP_ID, FLAGS,
+    TIME, SEQ, ACK, PAYLOAD, WINDOW, TSVAL, TSECR, SEGMENTS, WINDOW_RAW, FRAME, FRAME_BYTES, CAPTURED, IP_ID, FLAGS,
     SACK_AT, COLUMNS,
 ) = range(16)  # fmt: skip
+REPLAYED = WINDOW_RAW + 1
+
+
+@bare_kernel
+def is_null(bits: Bytes, at: int) -> bool:
+    """Whether Arrow's bits say that a value is null; no bits: none is."""
+    return len(bits) > 0 and bits[at >> 3] >> (at & 7) & 1 == 0
+
+
+@kernel
+def records_of(
+    frame: Ints, time: Ints, flow: npt.NDArray[np.int32], way: npt.NDArray[np.int32], payload: Ints,
+    segments: npt.NDArray[np.int32], frame_bytes: Ints, captured: Ints,
+    seq: Ints, no_seq: Bytes, ack: Ints, no_ack: Bytes, flags: npt.NDArray[np.uint16], no_flags: Bytes, window: Ints,
+    no_window: Bytes, raw: npt.NDArray[np.uint16], no_raw: Bytes, tsval: Ints, no_tsval: Bytes, tsecr: Ints,
+    no_tsecr: Bytes, ip_id: npt.NDArray[np.int32], no_ip_id: Bytes, ecn: Bytes, no_ecn: Bytes,
+    interface: npt.NDArray[np.int32], no_interface: Bytes, edges_at: npt.NDArray[np.int32], first: int,
+    records: npt.NDArray[np.void],
+) -> None:  # fmt: skip
+    """Make records of columns of `packets`.
+
+    Parameters
+    ----------
+    frame, time, flow, payload, segments, frame_bytes, captured
+        Columns that are never null.
+    way, first
+        Positions of the directions among their words, and which of these is a2b.
+    seq, no_seq, ...
+        Columns that may be null, each with Arrow's bits, which are 0 for null; no bits: none is.
+    edges_at
+        Where the SACK edges of each packet begin, and their number.
+    records : RECORD, shape (n,)
+        Out.
+    """
+    for i in range(len(records)):
+        r = records[i]
+        r.frame = frame[i]
+        r.time = time[i]
+        r.seq = -1 if is_null(no_seq, i) else seq[i]
+        r.ack = -1 if is_null(no_ack, i) else ack[i]
+        r.payload = payload[i]
+        r.window_raw = -1 if is_null(no_raw, i) else np.int64(raw[i])
+        # a window of 0 needs no scale
+        r.window = 0 if r.window_raw == 0 else -1 if is_null(no_window, i) else window[i]
+        r.tsval = -1 if is_null(no_tsval, i) else tsval[i]
+        r.tsecr = -1 if is_null(no_tsecr, i) else tsecr[i]
+        r.frame_bytes = frame_bytes[i]
+        r.captured = captured[i]
+        r.flow = flow[i]
+        r.segments = segments[i]
+        r.ip_id = -1 if is_null(no_ip_id, i) else ip_id[i]
+        r.interface = -1 if is_null(no_interface, i) else interface[i]
+        r.flags = 0 if is_null(no_flags, i) else flags[i]
+        r.edges = edges_at[i + 1] - edges_at[i]
+        r.ecn = 0 if is_null(no_ecn, i) else ecn[i]
+        r.way = way[i] != first
+        r.spare = 0
+        r.more = 0
 
 
 @kernel

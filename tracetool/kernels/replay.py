@@ -20,7 +20,6 @@ from tracetool.kernels.replay_columns import (
     BACKOFF,
     BOARD_WIDTH,
     BY_TLP,
-    EVENT_WIDTH,
     FIRST_SEND,
     HEAD,
     IDLE,
@@ -100,16 +99,6 @@ def restart(s: Ints, seq: int) -> None:
 
 
 @kernel
-def longer(events: Ints) -> Ints:
-    """Return twice as many rows, with the same content."""
-    more = np.zeros((2 * events.shape[0], EVENT_WIDTH), np.int64)
-    for r in range(events.shape[0]):
-        for c in range(EVENT_WIDTH):
-            more[r, c] = events[r, c]
-    return more
-
-
-@kernel
 def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int) -> Ints:
     """Put the segments of one frame on the board; returns the board, which may have grown."""
     step = max(mss, (end - seq) // MAX_PER_FRAME)
@@ -142,8 +131,9 @@ def replay(
     sack: bool,
     again: npt.NDArray[np.int8],
     again_segments: npt.NDArray[np.int32],
-) -> Ints:
-    """Replay the packets of one flow; returns one row per event (see `replay_columns`).
+    events: Ints,
+) -> int:
+    """Replay the packets of one flow; returns the number of events.
 
     Parameters
     ----------
@@ -157,12 +147,14 @@ def replay(
         Whether SACK is in use.
     again, again_segments
         Filled here, one per packet: why it was sent again (BY_*, 0: it was not), and how many of its segments were.
+    events : int64, shape (rows, EVENT_WIDTH)
+        Out: one row per event (see `replay_columns`), no more than there are packets; zero at the start, with one row
+        to spare.
     """
     count = len(time)
     board = np.zeros((256, BOARD_WIDTH), np.int64)
     s = np.zeros(STATE_WIDTH, np.int64)
     x = np.zeros(SCRATCH_WIDTH, np.int64)
-    events = np.zeros((max(64, count - int(outbound.sum()) + 64), EVENT_WIDTH), np.int64)
     rows = 0
     s[OLDEST] = -1
     s[NEWEST] = -1
@@ -179,8 +171,6 @@ def replay(
     syn_sent = 0
     for i in range(count):
         now = time[i]
-        if rows + 2 >= events.shape[0]:
-            events = longer(events)
         e = events[rows - 1]
         if outbound[i]:
             if tsval[i] >= 0:
@@ -312,4 +302,4 @@ def replay(
         e[OUT_SENT] = s[TAIL] - s[HEAD]
         e[NXT] = s[SND_NXT]
         e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
-    return events[:rows]
+    return rows

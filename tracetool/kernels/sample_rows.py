@@ -36,7 +36,13 @@ from tracetool.kernels.replay_window import (
     OUT_SSTHRESH,
     OUT_UNKNOWN,
 )
-from tracetool.kernels.window_columns import INFINITE
+from tracetool.kernels.window_choice import (
+    BEST,
+    NOTHING_FITS,
+    SAID,
+    TOLD_MISFIT,
+)
+from tracetool.kernels.window_columns import BBR, CC, INFINITE, PACED
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +61,10 @@ S_PHASE, S_LIMIT, S_STATE, S_BASIS, WORDS = range(5)
 NO_WORD = 255
 IN_SLOW_START, IN_AVOIDANCE, IN_RECOVERY, IN_LOSS, IN_BBR = range(5)
 BY_CWND, BY_RWND, BY_APP, BY_PACING, BY_UNKNOWN = range(5)
+#: Margin of the bounds around a window that the replay has pinned down, as a part of it.
+MARGIN = 0.02
+#: A fit that misses fewer segments than this per group of sends is exact where the window is filled.
+SHARP = 0.05
 #: Bounds further apart than this part of the window say nothing: then only the lower one is kept.
 WIDEST = 0.5
 
@@ -62,9 +72,9 @@ WIDEST = 0.5
 @kernel
 def sample_rows(
     events: Ints, window: Ints, low: Ints, high: Ints, mss: int, paced: bool, bbr: bool, sharp: bool, fits: bool,
-    margin: float, numbers: Ints, words: Bytes,
+    margin: float, numbers: Ints, words: Bytes, at: int,
 ) -> int:  # fmt: skip
-    """Write one row for each ACK, with bounds of the window; returns how many.
+    """Write one row for each ACK, with bounds of the window, from row `at` on; returns where the next would be.
 
     The bounds are the spread over all hypotheses that fit as well, and a margin for what the capture cannot show.
     Whoever is limited by the application or the receiver shows no upper bound by its sends: there the hypotheses must
@@ -88,10 +98,11 @@ def sample_rows(
         Whether it fits at all.
     margin : float
         Part of the window by which it may be wrong.
-    numbers : int64, shape (NUMBERS, n), words : uint8, shape (WORDS, n)
+    numbers : int64, shape (NUMBERS, rows), words : uint8, shape (WORDS, rows)
         Out.
+    at : int
+        The first row that is not written yet.
     """
-    at = 0
     for r in range(events.shape[0]):
         e = events[r]
         if e[KIND] != ON_ACK:
@@ -156,4 +167,34 @@ def sample_rows(
         words[S_STATE, at] = state
         words[S_BASIS, at] = window[r, OUT_GUESSED] if 0 < threshold < INFINITE else NO_WORD
         at += 1
+    return at
+
+
+@kernel
+def sample_rows_of_all(
+    events: Ints, begins: Ints, window: Ints, low: Ints, high: Ints, mss: Ints, table: Ints, choice: Ints,
+    told: npt.NDArray[np.float64], numbers: Ints, words: Bytes, ends: Ints,
+) -> int:  # fmt: skip
+    """Write the rows of many senders, one after the other; returns their number.
+
+    Parameters
+    ----------
+    events, begins, window, low, high, mss, table, choice, told
+        As `tracetool.kernels.window_choice.choose_all` takes and makes them.
+    numbers, words
+        Out.
+    ends : int64, shape (senders,)
+        Out: where the rows of each sender end.
+    """
+    at = 0
+    for d in range(len(mss)):
+        a, b = begins[d], begins[d + 1]
+        hypothesis = table[choice[d, BEST]]
+        bbr = hypothesis[CC] == BBR
+        at = sample_rows(
+            events[a:b], window[a:b], low[a:b], high[a:b], mss[d], hypothesis[PACED] != 0, bbr,
+            told[d, TOLD_MISFIT] < SHARP, choice[d, SAID] != NOTHING_FITS, 2 * MARGIN if bbr else MARGIN, numbers,
+            words, at,
+        )  # fmt: skip
+        ends[d] = at
     return at

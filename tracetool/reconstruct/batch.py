@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracetool.kernels import packet_records as pr
-from tracetool.reconstruct.flow import FlowPackets
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,6 +37,8 @@ class Batch:
         Columns of `packets`; times in nanoseconds since the epoch.
     sack_at, sacks
         Where each packet's SACK edges begin (one entry more), and all edges.
+    columns
+        Those of eight bytes together, see `tracetool.kernels.packet_records`.
     """
 
     flows: Ints
@@ -62,49 +63,11 @@ class Batch:
     interface: npt.NDArray[np.int32]
     sack_at: Ints
     sacks: Ints
+    columns: Ints
 
     def __len__(self) -> int:
         """Return the number of packets."""
         return len(self.time)
-
-    def packets(self, index: int, way: int, keep: npt.NDArray[np.bool_]) -> FlowPackets:
-        """Packets of one flow as the inference takes them, seen from the sender of one direction.
-
-        Parameters
-        ----------
-        index
-            Index into `flows`.
-        way
-            0 for the data of a2b, 1 for b2a.
-        keep
-            Which packets of the batch count (frames captured twice do not).
-        """
-        first, last = int(self.bounds[index]), int(self.bounds[index + 1])
-        part = slice(first, last)
-        chosen = keep[part]
-        pick: slice | npt.NDArray[np.int64] = part if chosen.all() else first + np.flatnonzero(chosen)
-        edges = self.sacks[self.sack_at[first] : self.sack_at[last]]
-        counts = np.diff(self.sack_at[first : last + 1])
-        if not chosen.all():
-            edges, counts = edges[np.repeat(chosen, counts)], counts[chosen]
-        return FlowPackets(
-            time_ns=self.time[pick],
-            outbound=self.way[pick] == way,
-            seq=self.seq[pick],
-            ack=self.ack[pick],
-            payload=self.payload[pick],
-            segments=self.segments[pick].astype(np.int32),
-            flags=self.flags[pick].astype(np.uint16),
-            window=self.window[pick],
-            window_raw=self.window_raw[pick],
-            tsval=self.tsval[pick],
-            tsecr=self.tsecr[pick],
-            sack_edges=edges,
-            sack_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
-            ecn=self.ecn[pick],
-            ip_id=self.ip_id[pick],
-            frame=self.frame[pick],
-        )
 
 
 def batch_of(rows: Rows) -> Batch:
@@ -125,11 +88,32 @@ def batch_of(rows: Rows) -> Batch:
     columns = np.empty((pr.COLUMNS, size + 1), np.int64)
     way, ecn, sacks = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(len(rows.edges), np.int64)
     pr.columns_of(records, order, rows.edges, columns, way, ecn, sacks)
-    each = columns[:, :size]
+    return made_of(columns, flow[starts], bounds, way, ecn, records["interface"][order], sacks)
+
+
+def made_of(
+    columns: Ints,
+    flows: Ints,
+    bounds: Ints,
+    way: Bytes,
+    ecn: Bytes,
+    interface: npt.NDArray[np.int32],
+    sacks: Ints,
+) -> Batch:
+    """A batch from its arrays.
+
+    Parameters
+    ----------
+    columns
+        ``(COLUMNS, n + 1)``, see `tracetool.kernels.packet_records`.
+    flows, bounds, way, ecn, interface, sacks
+        As `Batch` has them.
+    """
+    each = columns[:, : len(way)]
     return Batch(
-        flows=flow[starts],
+        flows=flows,
         bounds=bounds,
-        flow=np.repeat(np.arange(len(starts)), np.diff(bounds)),
+        flow=np.repeat(np.arange(len(flows)), np.diff(bounds)),
         way=way,
         time=each[pr.TIME],
         frame=each[pr.FRAME],
@@ -146,7 +130,8 @@ def batch_of(rows: Rows) -> Batch:
         frame_bytes=each[pr.FRAME_BYTES],
         captured=each[pr.CAPTURED],
         ecn=ecn,
-        interface=records["interface"][order],
+        interface=interface,
         sack_at=columns[pr.SACK_AT],
         sacks=sacks,
+        columns=columns,
     )

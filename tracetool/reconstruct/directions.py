@@ -9,10 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from tracetool import tables
+from tracetool.kernels import senders as ks
 from tracetool.reconstruct.batch import DIRECTIONS
-from tracetool.reconstruct.flow import FlowFacts, flow_facts
+from tracetool.reconstruct.episodes import recoveries, slow_starts
 from tracetool.reconstruct.samples import samples_table
 from tracetool.reconstruct.sender import infer
+from tracetool.reconstruct.vantage import ELSEWHERE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,16 +22,14 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tracetool.reconstruct.batch import Batch
-    from tracetool.reconstruct.flow import FlowPackets, Inferred
-    from tracetool.reconstruct.tracking import Tracked
+    from tracetool.reconstruct.facts import Facts
+    from tracetool.reconstruct.sender import Inferred
 
     Ints = npt.NDArray[np.int64]
 
-SYN = 2
-
 
 def infer_directions(
-    batch: Batch, tracked: Tracked, flows: Sequence[dict[str, Any]], carries: np.ndarray[Any, np.dtype[np.bool_]]
+    batch: Batch, copy: npt.NDArray[np.bool_], facts: Facts, places: Sequence[str], carries: npt.NDArray[np.bool_]
 ) -> tuple[dict[str, pa.Table], pl.DataFrame]:
     """Infer what the senders of a batch were doing.
 
@@ -37,10 +37,12 @@ def infer_directions(
     ----------
     batch
         Packets of whole flows.
-    tracked
-        What the kernels found in them; frames captured twice are left out.
-    flows
-        Row of the table `flows` for each flow of the batch, with its vantage.
+    copy
+        Frames captured twice: they are left out.
+    facts
+        What `flows` tells of each flow of the batch.
+    places
+        Where each was captured, see `tracetool.reconstruct.vantage`.
     carries
         ``(flows, 2)``: which directions are to be looked at.
 
@@ -52,52 +54,48 @@ def infer_directions(
 
     Examples
     --------
-    >>> infer_directions(batch, tracked, rows, payload > 0)[1]["cc"]  # doctest: +SKIP
+    >>> infer_directions(batch, tracked.copy, facts, places, payload > 0)[1]["cc"]  # doctest: +SKIP
     """
-    keep = ~tracked.copy
-    chosen = np.argwhere(carries)
-    found: list[Inferred] = []
-    for index, way in chosen.tolist():
-        packets = batch.packets(index, way, keep)
-        found.append(infer(packets, _facts(packets, flows[index], DIRECTIONS[way])))
-    numbers, ways = batch.flows[chosen[:, 0]], chosen[:, 1]
+    flow, way = np.nonzero(carries)
+    asked = np.empty((len(flow), ks.ASKED_WIDTH), np.int64)
+    asked[:, ks.FLOW], asked[:, ks.WAY] = flow, way
+    asked[:, ks.MSS_OWN], asked[:, ks.MSS_PEER] = facts.mss[flow, way], facts.mss[flow, 1 - way]
+    asked[:, ks.TIMESTAMPS], asked[:, ks.SACK] = facts.timestamps[flow], facts.sack[flow]
+    asked[:, ks.ELSEWHERE] = np.array([place in ELSEWHERE for place in places])[flow]
+    found = infer(batch, copy, asked, facts.scale[flow, 1 - way] >= 0)
+    numbers = batch.flows[flow]
     cc = pl.DataFrame(
         {
             "flow": numbers.astype(np.int32),
-            "direction": [DIRECTIONS[way] for way in ways.tolist()],
-            "cc": [one.cc for one in found],
-            "cc_confidence": [one.cc_confidence for one in found],
+            "direction": [DIRECTIONS[one] for one in way.tolist()],
+            "cc": found.cc,
+            "cc_confidence": found.cc_confidence,
         },
         schema={"flow": pl.Int32, "direction": pl.String, "cc": pl.String, "cc_confidence": pl.Float64},
     )
-    return tables_of(found, numbers, ways), cc
+    return tables_of(found, numbers, way), cc
 
 
-def tables_of(found: Sequence[Inferred], flows: Ints, ways: Ints) -> dict[str, pa.Table]:
-    """Tables `samples`, `recoveries` and `slow_starts` of many senders, without the column `input`.
+def tables_of(found: Inferred, flows: Ints, ways: Ints) -> dict[str, pa.Table]:
+    """Tables `samples`, `recoveries` and `slow_starts` of some senders, without the column `input`.
 
     Parameters
     ----------
     found
-        What the inference says of each.
+        What the inference says of them.
     flows, ways
         Flow number of each, and the direction of its data (0 for a2b).
 
     Examples
     --------
-    >>> tables_of([infer(packets, facts)], np.array([0]), np.array([0]))["samples"].num_rows  # doctest: +SKIP
+    >>> tables_of(infer(batch, copy, asked, known), flows, ways)["samples"].num_rows  # doctest: +SKIP
     2911
     """
     return {
-        "samples": samples_table([one.samples for one in found], flows, ways, [one.cc for one in found]),
-        "recoveries": _joined("recoveries", [one.recoveries for one in found], flows, ways),
-        "slow_starts": _joined("slow_starts", [one.slow_starts for one in found], flows, ways),
+        "samples": samples_table(found, flows, ways),
+        "recoveries": _joined("recoveries", recoveries(found), flows, ways),
+        "slow_starts": _joined("slow_starts", slow_starts(found), flows, ways),
     }
-
-
-def _facts(packets: FlowPackets, row: dict[str, Any], direction: str) -> FlowFacts:
-    syn_seen = bool(((packets.flags & SYN != 0) & packets.outbound).any())
-    return flow_facts(row, direction, syn_seen=syn_seen)
 
 
 def _joined(table: str, found: Sequence[list[dict[str, Any]]], flows: Ints, ways: Ints) -> pa.Table:

@@ -21,6 +21,7 @@ from tracetool import tables
 from tracetool.reconstruct.batch import batch_of
 from tracetool.reconstruct.directions import infer_directions
 from tracetool.reconstruct.events import events
+from tracetool.reconstruct.facts import facts_of
 from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from tracetool.dataset import Dataset, InputWriter
     from tracetool.ingest import Progress
+    from tracetool.reconstruct.facts import Facts
     from tracetool.reconstruct.stats import Counted
     from tracetool.reconstruct.whole_flows import Pending, Rows
 
@@ -60,7 +62,9 @@ class Results:
     tables
         Tables by name, without the column `input`; not yet `flow_stats`.
     flows
-        Row of the table `flows` of each, with its vantage.
+        Their numbers.
+    places
+        Where each was captured.
     counted
         What `flow_stats` is made of, beside `cc`: flow, direction, cc, cc_confidence.
     odd
@@ -71,7 +75,8 @@ class Results:
 
     packets: int
     tables: dict[str, pa.Table]
-    flows: list[dict[str, Any]]
+    flows: npt.NDArray[np.int64]
+    places: list[str]
     counted: Counted
     cc: pl.DataFrame
     odd: pl.DataFrame
@@ -107,6 +112,7 @@ def _from_packets(
     flows = dataset.read("flows", [name]).sort("flow")
     if flows.height:
         places = flows["vantage"].to_numpy().astype(object)
+        facts = facts_of(flows)
         counts = flows.select(pl.sum_horizontal("packets_a2b", "packets_b2a")).to_series().to_numpy().astype(np.int64)
         if only is not None:
             counts[np.arange(len(counts)) != only] = 0
@@ -115,23 +121,22 @@ def _from_packets(
         copies: Counter[int] = Counter()
         waiting: list[Results] = []
         gathered = _Gathered(writer, name)
-        for result in _results(dataset, name, flows, counts, threads):
+        for result in _results(dataset, name, facts, counts, threads):
             for table, rows in result.tables.items():
                 gathered.add(table, rows)
-            for row in result.flows:
-                places[row["flow"]] = row["vantage"]
+            places[result.flows] = result.places
             odd.append(result.odd)
             copies += result.copies
             waiting.append(replace(result, tables={}))
             if sum(len(r.flows) for r in waiting) > STATS_FLOWS or sum(r.packets for r in waiting) > STATS_PACKETS:
-                writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
+                writer.write("flow_stats", _named("flow_stats", _stats(waiting, flows), name))
                 waiting = []
             done += result.packets
             if progress is not None:
                 progress(name, done, total)
         gathered.close()
         if waiting:
-            writer.write("flow_stats", _named("flow_stats", _stats(waiting), name))
+            writer.write("flow_stats", _named("flow_stats", _stats(waiting, flows), name))
         if (found := oddities(odd, copies)).height:
             writer.write("diagnostics", _named("diagnostics", found.to_arrow(), name))
         flows = flows.with_columns(vantage=pl.Series(places.tolist(), dtype=pl.String))
@@ -155,12 +160,13 @@ class _Gathered:
     def __init__(self, writer: InputWriter, name: str) -> None:
         self._writer, self._name = writer, name
         self._parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+        self._rows: Counter[str] = Counter()
 
     def add(self, table: str, rows: pa.Table) -> None:
         """Take in rows of a table, without the column `input`."""
-        parts = self._parts[table]
-        parts.append(_named(table, rows, self._name))
-        if sum(part.num_rows for part in parts) >= WRITTEN_ROWS:
+        self._parts[table].append(rows)
+        self._rows[table] += rows.num_rows
+        if self._rows[table] >= WRITTEN_ROWS:
             self._write(table)
 
     def close(self) -> None:
@@ -169,11 +175,13 @@ class _Gathered:
             self._write(table)
 
     def _write(self, table: str) -> None:
-        self._writer.write(table, pa.concat_tables(self._parts.pop(table)).unify_dictionaries())
+        del self._rows[table]
+        rows = pa.concat_tables(self._parts.pop(table)).unify_dictionaries()
+        self._writer.write(table, _named(table, rows, self._name))
 
 
 def _results(
-    dataset: Dataset, name: str, flows: pl.DataFrame, counts: npt.NDArray[np.int64], threads: int
+    dataset: Dataset, name: str, facts: Facts, counts: npt.NDArray[np.int64], threads: int
 ) -> Iterator[Results]:
     parts = os.cpu_count() or 1  # whatever the number of threads: the same machine gives the same batches
     with tempfile.TemporaryFile() as spilled, ThreadPoolExecutor(threads) as pool:
@@ -182,46 +190,45 @@ def _results(
             for pending in batches(file, counts, spilled, parts=parts):
                 if len(under_way) >= threads:
                     yield under_way.popleft().result()
-                under_way.append(pool.submit(_take, pending, flows[pending.flows.start : pending.flows.stop]))
+                under_way.append(pool.submit(_take, pending, facts))
                 del pending
         while under_way:
             yield under_way.popleft().result()
 
 
-def _take(pending: Pending, flows: pl.DataFrame) -> Results:
-    return work(pending.take(), flows)
+def _take(pending: Pending, facts: Facts) -> Results:
+    return work(pending.take(), facts)
 
 
-def work(packets: Rows, flows: pl.DataFrame) -> Results:
-    """All that is to be known of one batch of flows, given their rows of `flows`, from the first to the last.
+def work(packets: Rows, facts: Facts) -> Results:
+    """All that is to be known of one batch of flows.
 
     Parameters
     ----------
     packets
         Packets of whole flows.
-    flows
-        Rows of `flows` by flow number, from the first of the batch to its last; some may have no packets here.
+    facts
+        Of all flows, by their numbers.
     """
     batch = batch_of(packets)
     del packets
-    rows = flows[batch.flows - flows["flow"][0]].to_dicts()
-    tcp = np.array([row["protocol"] == "tcp" for row in rows])
-    sack = np.array([row["sack_permitted"] is not False for row in rows])
-    found = tracked(batch, tcp, sack)
-    payload = np.zeros((len(tcp), 2), np.int64)
+    known = facts.of(batch.flows)
+    found = tracked(batch, known.tcp, known.sack != 0)
+    payload = np.zeros((len(batch.flows), 2), np.int64)
     np.add.at(payload, (batch.flow, batch.way), batch.payload)
-    for row, place in zip(rows, vantage(found.echo, payload), strict=True):
-        row["vantage"] = place
-    inferred, cc = infer_directions(batch, found, rows, (payload > 0) & tcp[:, None])
+    places = vantage(found.echo, payload)
+    inferred, cc = infer_directions(batch, found.copy, known, places, (payload > 0) & known.tcp[:, None])
     happened = events(batch, found)
     made = {**inferred, "rtts": rtts(batch, found), "events": happened}
-    copies = Counter(batch.interface[found.copy != 0].tolist())
-    return Results(len(batch), made, rows, counted(batch, found), cc, tally(happened), copies)
+    copies = Counter(batch.interface[found.copy].tolist())
+    return Results(len(batch), made, batch.flows, places, counted(batch, found), cc, tally(happened), copies)
 
 
-def _stats(results: Sequence[Results]) -> pa.Table:
+def _stats(results: Sequence[Results], flows: pl.DataFrame) -> pa.Table:
     """Rows of `flow_stats` of some batches."""
-    stats = flow_stats([result.counted for result in results], [row for result in results for row in result.flows])
+    places = pl.Series([place for result in results for place in result.places], dtype=pl.String)
+    rows = flows[np.concatenate([result.flows for result in results])].with_columns(vantage=places)
+    stats = flow_stats([result.counted for result in results], rows)
     return stats.join(pl.concat([result.cc for result in results]), ["flow", "direction"], how="left").to_arrow()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,11 +10,12 @@ from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.rounds import count_rounds
+from tracetool.kernels.slow_starts import slow_start_spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tracetool.reconstruct.hypotheses import Fit
+    from tracetool.reconstruct.sender import Inferred
 
     Ints = npt.NDArray[np.int64]
 
@@ -26,51 +27,41 @@ RATE_ROUNDS = 4
 MAX_ROUNDS = 1000
 
 
-def slow_starts(events: Ints, fit: Fit, *, confidence: float) -> list[dict[str, Any]]:
-    """Rows of `slow_starts` (without input, flow and direction) from the replayed window.
+def slow_starts(found: Inferred) -> list[list[dict[str, Any]]]:
+    """Rows of `slow_starts` (without input, flow and direction) of each sender, from the replayed window.
 
     Parameters
     ----------
-    events : int64, shape (n, EVENT_WIDTH)
-        Events of the flow.
-    fit : Fit
-        The hypothesis taken, with its window.
-    confidence : float
-        How sure the causes are, 0 to 1.
+    found : Inferred
+        What the inference says of some senders.
 
     Returns
     -------
-    list of dict
+    list of list of dict
         Times in nanoseconds.
     """
-    if not len(events):
-        return []
-    window = fit.window
-    if fit.hypothesis.algorithm == wc.BBR:
-        slow = window[:, rw.OUT_MODE] == wc.STARTUP
-        slow = np.append(slow[1:], slow[-1])
-    else:
-        state = events[:, rc.STATE_AFTER]
-        slow = window[:, rw.OUT_CWND_AFTER] < window[:, rw.OUT_SSTHRESH_AFTER]
-        slow &= (state != rc.CWR_STATE) & (state != rc.RECOVERY)
-    edges = np.flatnonzero(np.diff(slow.astype(np.int8), prepend=0, append=0))
-    spans = _joined(list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)), events)
-    return [_slow_start(events, fit, first, last, number, confidence) for number, (first, last) in enumerate(spans)]
+    replayed, choices = found.replayed, found.choices
+    spans = np.empty((len(replayed.events), 3), np.int64)
+    count = slow_start_spans(replayed.events, replayed.at, choices.window, choices.table, choices.choice, spans)
+    rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
+    for sender, first, last in spans[:count].tolist():
+        mine = slice(replayed.at[sender], replayed.at[sender + 1])
+        past = _Past(replayed.events[mine], choices.window[mine], choices.best(sender).algorithm == wc.BBR)
+        rows[sender].append(_slow_start(past, first, last, len(rows[sender]), choices.cause_confidence(sender)))
+    return rows
 
 
-def _joined(spans: list[tuple[int, int]], events: Ints) -> list[tuple[int, int]]:
-    """Spans of slow start, those in one that only a reduction interrupted that was undone at once."""
-    joined: list[tuple[int, int]] = []
-    for first, last in spans:
-        if joined and events[first, rc.OPS] & (rc.OP_UNDO | rc.OP_UNDO_LATE):
-            joined[-1] = (joined[-1][0], last)
-        else:
-            joined.append((first, last))
-    return joined
+class _Past(NamedTuple):
+    """Events of one sender, the window under the hypothesis taken, and whether that is BBR."""
+
+    events: Ints
+    window: Ints
+    bbr: bool
 
 
-def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int, confidence: float) -> dict[str, Any]:
+def _slow_start(past: _Past, first: int, last: int, number: int, confidence: float) -> dict[str, Any]:
     """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did)."""
+    events, window, _ = past
     ended = last < len(events)
     end = last if ended else len(events) - 1
     start_ops = events[first, rc.OPS]
@@ -81,15 +72,15 @@ def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int, conf
         if start_ops & rc.OP_RTO or events[first, rc.STATE_AFTER] == rc.LOSS
         else "idle"
     )
-    cause, evidence = _exit(events, fit, end) if ended else ("none", "slow start was never left")
+    cause, evidence = _exit(past, end) if ended else ("none", "slow start was never left")
     min_rtt = int(events[end, rc.MIN_RTT_AFTER])
-    cwnd = int(fit.window[end, rw.OUT_CWND])
+    cwnd = int(window[end, rw.OUT_CWND])
     bdp = _bdp(events, end, min_rtt) if ended else None
     ratio = cwnd / bdp if bdp else None
     verdict = "no_exit" if not ended else None
     if ratio is not None:
         verdict = "too_early" if ratio < TOO_EARLY else "overshoot" if ratio > OVERSHOOT else "reasonable"
-    threshold = int(fit.window[end, rw.OUT_SSTHRESH_AFTER])
+    threshold = int(window[end, rw.OUT_SSTHRESH_AFTER])
     rtt = int(events[end, rc.CA_RTT])
     return {
         "episode": number,
@@ -111,11 +102,12 @@ def _slow_start(events: Ints, fit: Fit, first: int, last: int, number: int, conf
     }
 
 
-def _exit(events: Ints, fit: Fit, end: int) -> tuple[str | None, str]:
+def _exit(past: _Past, end: int) -> tuple[str | None, str]:
     """Why an episode ended at event `end`, and the evidence in words."""
+    events, window, bbr = past
     ops = int(events[end, rc.OPS])
-    found = int(fit.window[end, rw.OUT_FOUND])
-    row = fit.window[end]
+    found = int(window[end, rw.OUT_FOUND])
+    row = window[end]
     if found == wc.TRAIN:
         span, least = row[rw.OUT_ROUND_TIME] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
         return (
@@ -133,7 +125,7 @@ def _exit(events: Ints, fit: Fit, end: int) -> tuple[str | None, str]:
         return "ecn", "an ECN echo"
     if ops & (rc.OP_RECOVERY | rc.OP_TLP_LOSS):
         return "loss", f"recovery began with {events[end, rc.NEWLY_LOST]} segments held for lost"
-    if fit.hypothesis.algorithm == wc.BBR:
+    if bbr:
         return None, "the delivery rate grew no more for three rounds"
     if row[rw.OUT_REDUCED]:
         return "app_limited", "the window was not used and decayed"
@@ -154,49 +146,52 @@ def _bdp(events: Ints, end: int, min_rtt: int) -> float | None:
     return delivered / elapsed * min_rtt
 
 
-def recoveries(events: Ints, window: Ints) -> list[dict[str, Any]]:
-    """Rows of `recoveries` (without input, flow and direction): every reduction of the window.
+def recoveries(found: Inferred) -> list[list[dict[str, Any]]]:
+    """Rows of `recoveries` (without input, flow and direction) of each sender: every reduction of the window.
 
     Parameters
     ----------
-    events : int64, shape (n, EVENT_WIDTH)
-        Events of the flow.
-    window : int64, shape (n, OUT_WIDTH)
-        The window under the hypothesis taken.
+    found : Inferred
+        What the inference says of some senders.
 
     Returns
     -------
-    list of dict
+    list of list of dict
         Times in nanoseconds.
     """
+    events, at, window = found.replayed.events, found.replayed.at, found.choices.window
+    rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
     ops = events[:, rc.OPS]
     begins = np.flatnonzero(ops & (rc.OP_RECOVERY | rc.OP_CWR | rc.OP_RTO | rc.OP_TLP_LOSS))
-    quiet = np.flatnonzero(events[:, rc.STATE_AFTER] <= rc.DISORDER) if len(events) else np.zeros(0, np.int64)
+    if not len(begins):
+        return rows
+    senders = np.searchsorted(at, begins, side="right") - 1
+    beyond = at[senders + 1]  # where the sender's events end
+    following = np.append(begins[1:], len(events))
+    following = np.minimum(following, beyond)
+    quiet = np.append(np.flatnonzero(events[:, rc.STATE_AFTER] <= rc.DISORDER), len(events))
+    ends = quiet[np.searchsorted(quiet, begins)]
+    ended = ends < beyond
+    ends = np.where(ended, np.minimum(ends, following), beyond - 1)
     lost = np.concatenate([[0], np.cumsum(events[:, rc.NEWLY_LOST])])
     undos = np.concatenate([[0], np.cumsum((ops & (rc.OP_UNDO | rc.OP_UNDO_LATE)) != 0)])
-    rows = []
-    for number, begin in enumerate(begins.tolist()):
-        at = int(np.searchsorted(quiet, begin))
-        following = int(begins[number + 1]) if number + 1 < len(begins) else len(events)
-        end = int(quiet[at]) if at < len(quiet) else None
-        if end is not None and end > following:
-            end = following
-        # an undo can come a moment after the state is left, with the next DSACK
-        late = following if end is None else min(following, len(events) - 1)
+    # an undo can come a moment after the state is left, with the next DSACK
+    late = np.minimum(np.where(ended, np.minimum(following, beyond - 1), following) + 1, beyond)
+    for k, (sender, begin, end) in enumerate(zip(senders.tolist(), begins.tolist(), ends.tolist(), strict=True)):
         op = int(ops[begin])
         reduced = not op & rc.OP_RTO or bool(op & rc.OP_RTO_REDUCE)  # one timeout a window reduces, the next do not
         before = int(window[begin, rw.OUT_PRIOR if reduced and window[begin, rw.OUT_PRIOR] else rw.OUT_CWND])
         after = int(window[begin, rw.OUT_SSTHRESH_AFTER])
-        rows.append(
+        rows[sender].append(
             {
                 "start": int(events[begin, rc.TIME]),
-                "end": int(events[end, rc.TIME]) if end is not None and end < len(events) else None,
+                "end": int(events[end, rc.TIME]) if ended[k] else None,
                 "kind": "rto" if op & rc.OP_RTO else "cwr" if op & rc.OP_CWR else "fast",
                 "cwnd_before_segments": before,
                 "ssthresh_after_segments": after if after < wc.INFINITE else None,
                 "beta": after / before if reduced and after < wc.INFINITE and before else None,
-                "lost_segments": int(lost[(end if end is not None else len(events) - 1) + 1] - lost[begin]),
-                "undone": bool(undos[min(late + 1, len(events))] - undos[begin] > 0),
+                "lost_segments": int(lost[end + 1] - lost[begin]),
+                "undone": bool(undos[late[k]] - undos[begin] > 0),
             }
         )
     return rows

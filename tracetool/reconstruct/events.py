@@ -103,13 +103,13 @@ def events(batch: Batch, tracked: Tracked) -> pa.Table:
     )
     at = rows[_AT]
     order = np.lexsort((rows[_KIND], batch.frame[at], batch.time[at], rows[_WAY], batch.flow[at]))
-    rows, at = rows[:, order], at[order]
+    rows, at = rows.take(order, axis=1), at[order]
     known = (rows[_EVIDENCE] != 0) & (rows[_EVIDENCE] != _LATE)
     return pa.table(
         {
             "flow": pa.array(batch.flows[batch.flow[at]].astype(np.int32)),
             "direction": dictionary(rows[_WAY].astype(np.int8), DIRECTIONS),
-            "time": pa.array(batch.time[at]).cast(pa.timestamp("ns", "UTC")),
+            "time": pa.array(batch.time[at]).view(pa.timestamp("ns", "UTC")),
             "frame": pa.array(batch.frame[at]),
             "kind": dictionary(rows[_KIND].astype(np.int8), _KINDS),
             "trigger": dictionary(rows[_TRIGGER].astype(np.int8) - 1, TRIGGERS[1:]),

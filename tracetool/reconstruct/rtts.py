@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from tracetool.kernels.rtt_rows import rtt_rows
 from tracetool.reconstruct.batch import DIRECTIONS
 from tracetool.reconstruct.samples import dictionary, unless_negative
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.tracking import Tracked
 
-SYN = 2
+#: By the numbers of `kernels.rtt_rows`.
 METHODS = ("ack", "handshake", "timestamp")
 
 
@@ -40,24 +41,19 @@ def rtts(batch: Batch, tracked: Tracked) -> pa.Table:
     >>> rtts(batch, tracked)["method"].unique().to_list()  # doctest: +SKIP
     ['ack', 'handshake', 'timestamp']
     """
-    opened = np.zeros((len(batch.flows), 2), bool)
-    synced = batch.flags & SYN != 0
-    opened[batch.flow[synced], batch.way[synced]] = True
-    acked, echoed = np.flatnonzero(tracked.rtt >= 0), np.flatnonzero(tracked.rtt_ticks >= 0)
-    at = np.concatenate([acked, echoed])
-    data_way = 1 - batch.way[at]
-    seq = np.concatenate([tracked.rtt_seq[acked], np.full(len(echoed), -1)])
-    method = np.where(opened[batch.flow[at], data_way] & (seq == 1), 1, np.where(seq >= 0, 0, 2))
-    rtt = np.concatenate([tracked.rtt[acked], tracked.rtt_ticks[echoed]])
-    order = np.lexsort((method, batch.time[at], data_way, batch.flow[at]))
-    at, seq = at[order], seq[order]
+    packet, key = np.empty(2 * len(batch), np.int64), np.empty(2 * len(batch), np.int64)
+    rows = rtt_rows(
+        batch.bounds, batch.way, batch.time, batch.flags, tracked.rtt, tracked.rtt_seq, tracked.rtt_ticks, packet, key
+    )
+    at, key = packet[:rows], key[:rows]
+    echoed = key & 1 != 0
     return pa.table(
         {
-            "flow": pa.array(batch.flows[batch.flow[at]].astype(np.int32)),
-            "direction": dictionary(data_way[order].astype(np.int8), DIRECTIONS),
-            "time": pa.array(batch.time[at]).cast(pa.timestamp("ns", "UTC")),
-            "rtt_ns": pa.array(rtt[order]),
-            "method": dictionary(method[order].astype(np.int8), METHODS),
-            "seq": unless_negative(seq, may=True),
+            "flow": pa.array(batch.flows.astype(np.int32)[batch.flow[at]]),
+            "direction": dictionary(1 - batch.way[at].view(np.int8), DIRECTIONS),
+            "time": pa.array(batch.time[at]).view(pa.timestamp("ns", "UTC")),
+            "rtt_ns": pa.array(np.where(echoed, tracked.rtt_ticks[at], tracked.rtt[at])),
+            "method": dictionary((key >> 1).astype(np.int8), METHODS),
+            "seq": unless_negative(np.where(echoed, -1, tracked.rtt_seq[at]), may=True),
         }
     )

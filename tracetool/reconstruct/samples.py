@@ -1,15 +1,14 @@
-"""Rows of `samples` from a replayed sender: arrays for each flow, and one table for many flows."""
+"""Rows of `samples` of many replayed senders."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from tracetool.kernels import sample_rows as sr
-from tracetool.kernels import window_columns as wc
+from tracetool.kernels.known import known_bits
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tracetool.reconstruct.hypotheses import Choice
+    from tracetool.reconstruct.sender import Inferred
 
     Ints = npt.NDArray[np.int64]
 
@@ -26,7 +25,7 @@ PHASES = (
     "slow_start", "congestion_avoidance", "recovery", "loss", "startup", "drain", "probe_bw", "probe_rtt",
 )  # fmt: skip
 LIMITS = ("cwnd", "rwnd", "app", "pacing", "unknown")
-#: Columns by the rows of `Samples.numbers`.
+#: Columns by the rows of the numbers that `kernels.sample_rows` writes.
 NUMBERS = (
     "time", "cwnd_segments", "cwnd_low_segments", "cwnd_high_segments", "ssthresh_segments", "srtt_ns", "rttvar_ns",
     "min_rtt_ns", "inflight_bytes", "mss_bytes", "snd_una", "snd_nxt", "snd_wnd_bytes", "pacing_rate_bps",
@@ -41,106 +40,60 @@ UNKNOWN = frozenset(
         "pacing_rate_bps",
     }
 )  # fmt: skip
-#: Margin of the bounds around a window that the replay has pinned down, as a part of it.
-MARGIN = 0.02
-#: A fit that misses fewer segments than this per group of sends is exact where the window is filled.
-SHARP = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """State of one sender at each ACK.
-
-    Attributes
-    ----------
-    numbers : int64, shape (len(NUMBERS), n)
-        Columns by `NUMBERS`; -1 unknown.
-    words : uint8, shape (len(WORDS), n)
-        Columns by `WORDS`: positions in their words; 255 is null.
-    """
-
-    numbers: Ints
-    words: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return int(self.numbers.shape[1])
-
-
-def samples(events: Ints, choice: Choice, mss: int) -> Samples:
-    """State of the sender before each ACK, with bounds of its window.
-
-    Parameters
-    ----------
-    events : int64, shape (n, EVENT_WIDTH)
-        Rows from `tracetool.kernels.replay.replay`.
-    choice : Choice
-        What fits best, and what fits as well.
-    mss : int
-        Bytes.
-
-    Returns
-    -------
-    Samples
-    """
-    hypothesis = choice.best.hypothesis
-    bbr = hypothesis.algorithm == wc.BBR
-    numbers = np.empty((sr.NUMBERS, len(events)), np.int64)
-    words = np.empty((sr.WORDS, len(events)), np.uint8)
-    rows = sr.sample_rows(
-        events,
-        choice.best.window,
-        choice.low,
-        choice.high,
-        mss,
-        hypothesis.paced,
-        bbr,
-        choice.best.misfit < SHARP,
-        choice.cc != "unknown",
-        2 * MARGIN if bbr else MARGIN,
-        numbers,
-        words,
-    )
-    return Samples(numbers[:, :rows], words[:, :rows])
-
-
-def samples_table(found: Sequence[Samples], flows: Ints, ways: Ints, names: Sequence[str | None]) -> pa.Table:
-    """Rows of `samples` of many flows, without the column `input`.
+def samples_table(found: Inferred, flows: Ints, ways: Ints) -> pa.Table:
+    """State of senders before each ACK, with bounds of their windows: rows of `samples` without the column `input`.
 
     Parameters
     ----------
     found
-        State of each sender.
+        What the inference says of them.
     flows, ways
         Flow number of each, and the direction of its data (0 for a2b).
-    names
-        Congestion control of each.
 
     Returns
     -------
     pyarrow.Table
         Words are dictionaries.
+
+    Examples
+    --------
+    >>> samples_table(infer(batch, copy, asked, known), flows, ways).num_rows  # doctest: +SKIP
+    2911
     """
-    rows = np.array([len(one) for one in found], np.int64)
-    numbers = np.concatenate([one.numbers for one in found], axis=1) if len(found) else np.empty((sr.NUMBERS, 0), int)
-    words = np.concatenate([one.words for one in found], axis=1) if len(found) else np.empty((sr.WORDS, 0), np.uint8)
-    known = sorted({name for name in names if name is not None})
-    cc = np.repeat([-1 if name is None else known.index(name) for name in names], rows).astype(np.int8)
+    replayed, choices = found.replayed, found.choices
+    numbers = np.empty((sr.NUMBERS, len(replayed.events)), np.int64)
+    words = np.empty((sr.WORDS, len(replayed.events)), np.uint8)
+    ends = np.zeros(len(flows), np.int64)
+    size = sr.sample_rows_of_all(
+        replayed.events, replayed.at, choices.window, choices.low, choices.high, replayed.mss, choices.table,
+        choices.choice, choices.told, numbers, words, ends,
+    )  # fmt: skip
+    rows = np.diff(ends, prepend=0)
+    known = sorted({name for name in found.cc if name is not None})
+    cc = np.array([-1 if name is None else known.index(name) for name in found.cc], np.int8)
     columns = {
-        "flow": pa.array(np.repeat(flows, rows).astype(np.int32)),
-        "direction": dictionary(np.repeat(ways, rows).astype(np.int8), DIRECTIONS),
-        "origin": dictionary(np.zeros(int(rows.sum()), np.int8), ("inferred",)),
-        **{name: unless_negative(numbers[at], may=name in UNKNOWN) for at, name in enumerate(NUMBERS)},
-        **{name: dictionary(words[at].astype(np.int8), WORDS[name]) for at, name in enumerate(WORDS)},
-        "cc": dictionary(cc, known),
+        "flow": pa.array(np.repeat(flows.astype(np.int32), rows)),
+        "direction": dictionary(np.repeat(ways.astype(np.int8), rows), DIRECTIONS),
+        "origin": dictionary(np.zeros(size, np.int8), ("inferred",)),
+        **{name: unless_negative(numbers[at, :size], may=name in UNKNOWN) for at, name in enumerate(NUMBERS)},
+        **{name: dictionary(words[at, :size].view(np.int8), WORDS[name]) for at, name in enumerate(WORDS)},
+        "cc": dictionary(np.repeat(cc, rows), known),
     }
-    columns["time"] = columns["time"].cast(pa.timestamp("ns", "UTC"))
+    columns["time"] = columns["time"].view(pa.timestamp("ns", "UTC"))
     return pa.table(columns)
 
 
-def unless_negative(values: npt.NDArray[np.signedinteger], *, may: bool) -> pa.Array:
-    """Numbers as an Arrow array; where they `may` be unknown, those below 0 are null."""
-    return pa.array(values, mask=values < 0) if may else pa.array(values)
+def unless_negative(values: npt.NDArray[np.signedinteger[Any]], *, may: bool) -> pa.Array:
+    """Numbers as an Arrow array, in the same memory; where they `may` be unknown, those below 0 are null."""
+    values = np.ascontiguousarray(values)
+    bits, unknown = None, 0
+    if may and len(values):
+        bits = np.empty(-(-len(values) // 8), np.uint8)
+        unknown = known_bits(values, bits)
+    buffers = [pa.py_buffer(bits) if unknown else None, pa.py_buffer(values)]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers, unknown)
 
 
 def dictionary(codes: npt.NDArray[np.int8], words: Sequence[str]) -> pa.DictionaryArray:

@@ -93,7 +93,7 @@ def counted(batch: Batch, tracked: Tracked) -> Counted:
     )
 
 
-def flow_stats(parts: Sequence[Counted], flows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def flow_stats(parts: Sequence[Counted], flows: pl.DataFrame) -> pl.DataFrame:
     """Two rows for each flow of some batches: a2b and b2a.
 
     Parameters
@@ -101,7 +101,7 @@ def flow_stats(parts: Sequence[Counted], flows: Sequence[dict[str, Any]]) -> pl.
     parts
         What was counted of each batch.
     flows
-        Row of the table `flows` for each flow of all batches in turn, with its vantage.
+        Rows of the table `flows` for the flows of all batches in turn, with their vantage.
 
     Returns
     -------
@@ -229,27 +229,21 @@ def _kernel_totals(counted: Counted) -> pl.DataFrame:
     )
 
 
-def _asked(flows: Sequence[dict[str, Any]]) -> pl.DataFrame:
+def _asked(flows: pl.DataFrame) -> pl.DataFrame:
     """What each side asked for in its SYN, from `flows`."""
-    rows = [
-        {
-            "at": at,
-            "way": way,
-            "tcp": row["protocol"] == "tcp",
-            "window_scale": row[f"window_scale_{side}"],
-            "mss_requested_bytes": row[f"mss_{side}_bytes"],
-            "sack_permitted": row["sack_permitted"],
-            "timestamps": row["timestamps"],
-            "vantage": row["vantage"],
-        }
-        for at, row in enumerate(flows)
+    return pl.concat(
+        flows.select(
+            pl.int_range(pl.len(), dtype=pl.Int64).alias("at"),
+            pl.lit(way, pl.UInt8).alias("way"),
+            (pl.col("protocol") == "tcp").alias("tcp"),
+            pl.col(f"window_scale_{side}").alias("window_scale"),
+            pl.col(f"mss_{side}_bytes").alias("mss_requested_bytes"),
+            "sack_permitted",
+            "timestamps",
+            "vantage",
+        )
         for way, side in enumerate("ab")
-    ]
-    kinds = {
-        "at": pl.Int64, "way": pl.UInt8, "tcp": pl.Boolean, "window_scale": pl.UInt8, "mss_requested_bytes": pl.Int32,
-        "sack_permitted": pl.Boolean, "timestamps": pl.Boolean, "vantage": pl.String,
-    }  # fmt: skip
-    return pl.DataFrame(rows, schema=kinds)
+    )
 
 
 #: Columns that hold for every protocol; the others are null unless it is TCP.

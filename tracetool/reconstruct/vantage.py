@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 AT_AN_END = 8
 #: A round trip that the hosts' own delays may make up says nothing.
 LEAST_NS = 200_000
+#: Places that are not the sender's: times there are not its times.
+ELSEWHERE = frozenset({"receiver", "middle"})
 
 
 def behind(echo: Ints) -> Ints:

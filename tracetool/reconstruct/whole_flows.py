@@ -8,17 +8,17 @@ largest one sets the least memory.
 
 from __future__ import annotations
 
-import itertools
 import os
 import tempfile
-from dataclasses import dataclass, field
+from array import array
+from collections import deque
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tracetool.kernels import packet_records
 from tracetool.kernels.packet_records import RECORD
 
 if TYPE_CHECKING:
@@ -30,19 +30,14 @@ if TYPE_CHECKING:
 
 #: Packets in a batch, unless one flow has more.
 BATCH_ROWS = 1 << 15
+#: Packets that are read at once.
+SLICE_ROWS = 1 << 16
 #: Packets that may wait in memory for the rest of their flows.
 WAITING_ROWS = 1 << 17
-#: Records that a cache holds while their fields are filled one by one.
-CACHED_ROWS = 1 << 12
-#: Fields of a record by columns of `packets`, and what stands for null.
-NUMBERS = {
-    "frame": ("frame", -1), "time": ("time", -1), "flow": ("flow", -1), "seq": ("seq", -1), "ack": ("ack", -1),
-    "payload_bytes": ("payload", -1), "segments": ("segments", -1), "flags": ("flags", 0),
-    "window_bytes": ("window", -1), "window_raw": ("window_raw", -1), "tsval": ("tsval", -1), "tsecr": ("tsecr", -1),
-    "ip_id": ("ip_id", -1), "ecn": ("ecn", 0), "frame_bytes": ("frame_bytes", -1), "captured_bytes": ("captured", -1),
-    "interface": ("interface", -1),
-}  # fmt: skip
-COLUMNS = [*NUMBERS, "direction", "sack"]
+#: Columns of `packets` that are never null, and those that may be, as `kernels.packet_records` takes them.
+ALWAYS = ("frame", "time", "flow", "direction", "payload_bytes", "segments", "frame_bytes", "captured_bytes")
+MAYBE = ("seq", "ack", "flags", "window_bytes", "window_raw", "tsval", "tsecr", "ip_id", "ecn", "interface")
+COLUMNS = [*ALWAYS, *MAYBE, "sack"]
 
 
 class Rows(NamedTuple):
@@ -64,7 +59,7 @@ class Rows(NamedTuple):
         return len(self.records)
 
 
-def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[tuple[range, Rows]]:
+def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[Rows]:
     """Read the packets of one input in batches of whole flows.
 
     Parameters
@@ -78,17 +73,17 @@ def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[tuple[r
 
     Yields
     ------
-    tuple
-        The flow numbers of the batch, and their packets; slices of time follow one another, each sorted by flow.
+    Rows
+        Slices of time follow one another, each sorted by flow.
 
     Examples
     --------
-    >>> for flows, rows in whole_flows(path, np.array([120, 80])):  # doctest: +SKIP
-    ...     print(flows, len(rows))
+    >>> for rows in whole_flows(path, np.array([120, 80])):  # doctest: +SKIP
+    ...     print(len(rows))
     """
     with tempfile.TemporaryFile() as spilled:
         for batch in batches(path, packets, spilled, parts=parts):
-            yield batch.flows, batch.take()
+            yield batch.take()
 
 
 def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> Iterator[Pending]:
@@ -108,131 +103,147 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
     total = int(packets.sum())
     size = max(1, min(BATCH_ROWS, -(-total // parts)))
     batch_of = (np.cumsum(packets) - packets) // size  # the first packet of a flow decides
+    missing = np.bincount(batch_of, packets).astype(np.int64)
     waiting: dict[int, Pending] = {}
-    wanted = np.flatnonzero(packets > 0)
-    numbers, starts = np.unique(batch_of[wanted], return_index=True)
-    for batch, start, end in zip(numbers.tolist(), starts, np.append(starts[1:], len(wanted)), strict=False):
-        flows = wanted[start:end]
-        waiting[batch] = Pending(range(int(flows[0]), int(flows[-1]) + 1), int(packets[flows].sum()), spilled)
-    held = 0
+    held: deque[_Slice] = deque()
     for rows in _slices(path, packets):
+        part = _Slice(rows, spilled)
         chosen = batch_of[rows.records["flow"]]
-        cuts = np.append(np.flatnonzero(np.diff(chosen, prepend=-1)), len(rows)).tolist()
-        edges = np.append(0, np.cumsum(rows.records["edges"], dtype=np.int64))
-        for start, end in itertools.pairwise(cuts):
-            batch = int(chosen[start])
-            part = waiting[batch]
-            part.add(Rows(rows.records[start:end], rows.edges[edges[start] : edges[end]]))
-            held += end - start
-            if part.missing == 0:
-                held -= part.held
-                yield waiting.pop(batch)
-        full = held > WAITING_ROWS
-        for part in waiting.values():
-            part.spill() if full else part.keep()
-        held = 0 if full else held
-        del rows
+        cuts = np.append(np.flatnonzero(np.diff(chosen, prepend=-1)), len(rows))
+        edges = np.append(0, np.cumsum(rows.records["edges"], dtype=np.int64))[cuts].tolist()
+        at = cuts.tolist()
+        for k, batch in enumerate(chosen[cuts[:-1]].tolist()):
+            pending = waiting.setdefault(batch, Pending())
+            pending.add(part, at[k], at[k + 1], edges[k], edges[k + 1])
+            missing[batch] -= at[k + 1] - at[k]
+            if not missing[batch]:
+                yield waiting.pop(batch).complete()
+        held.append(part)
+        del rows, part
+        while sum(map(len, held)) > WAITING_ROWS:
+            held.popleft().spill()
 
 
 def _slices(path: Any, packets: Ints) -> Iterator[Rows]:
-    """Row groups of the file, without flows that are not wanted."""
+    """Rows of the file, in pieces of its row groups, without flows that are not wanted."""
     wanted = packets > 0
     pool = pa.default_memory_pool()
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, read_dictionary=["direction"]) as file:
         for group in range(file.num_row_groups):
-            rows = file.read_row_group(group, columns=COLUMNS)
-            if not wanted.all():
-                rows = rows.filter(pa.array(wanted[rows["flow"].to_numpy()]))
-            if rows.num_rows:
-                made = records_of(rows)
-                del rows
-                pool.release_unused()
-                yield made
+            for piece in file.iter_batches(SLICE_ROWS, [group], COLUMNS):
+                rows = piece
+                if not wanted.all():
+                    rows = rows.filter(pa.array(wanted[rows["flow"].to_numpy()]))
+                if rows.num_rows:
+                    made = records_of(rows)
+                    del rows, piece
+                    pool.release_unused()
+                    yield made
 
 
-def records_of(rows: pa.Table) -> Rows:
+def records_of(rows: pa.RecordBatch) -> Rows:
     """Rows of `packets` as records, in their order."""
-    sack = rows["sack"].combine_chunks()
-    columns = {name: _ints(rows[column], unknown) for column, (name, unknown) in NUMBERS.items()}
-    columns["way"] = pc.not_equal(rows["direction"], "a2b").to_numpy()
-    columns["edges"] = pc.fill_null(pc.list_value_length(sack), 0).to_numpy(zero_copy_only=False)
-    columns["window"] = np.where(columns["window_raw"] == 0, 0, columns["window"])  # 0 needs no scale
+    columns = {name: rows[name] for name in COLUMNS}
+    words = columns["direction"].dictionary.to_pylist()
+    columns["direction"] = columns["direction"].indices
+    sack = columns["sack"]
+    edges_at = sack.offsets.to_numpy()
     records = np.empty(rows.num_rows, RECORD)
-    for start in range(0, len(records), CACHED_ROWS):
-        part = slice(start, start + CACHED_ROWS)
-        some = records[part]
-        for name, values in columns.items():
-            some[name] = values[part]
-    return Rows(records, pc.list_flatten(sack).to_numpy(zero_copy_only=False).astype(np.int64))
+    given: list[Any] = [_values(columns[name]) for name in ALWAYS]
+    given += (part for name in MAYBE for part in (_values(columns[name]), _bits(columns[name])))
+    given += [edges_at, words.index("a2b") if "a2b" in words else -1, records]
+    packet_records.records_of(*given)
+    return Rows(records, sack.values.to_numpy()[edges_at[0] : edges_at[-1]].astype(np.int64))
 
 
-def _ints(column: pa.ChunkedArray, unknown: int) -> npt.NDArray[np.integer[Any]]:
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    if column.null_count:
-        wide = pa.types.is_unsigned_integer(column.type) and unknown < 0
-        column = pc.fill_null(column.cast(pa.int64()) if wide else column, unknown)
-    return np.asarray(column.to_numpy())
+def _values(column: pa.Array) -> npt.NDArray[Any]:
+    """A column's numbers, in the same memory; where it is null, whatever is there."""
+    kind = np.dtype("i8") if pa.types.is_timestamp(column.type) else column.type.to_pandas_dtype()
+    return np.frombuffer(column.buffers()[1], kind)[column.offset : column.offset + len(column)]
 
 
-@dataclass
-class Pending:
-    """A batch of whole flows: what of it is in memory, and where in the temporary file the rest is.
+def _bits(column: pa.Array) -> npt.NDArray[np.uint8]:
+    """Which of a column's numbers are there, one bit each; nothing where all are."""
+    if not column.null_count:
+        return np.empty(0, np.uint8)
+    if column.offset:
+        return np.packbits(column.is_valid().to_numpy(zero_copy_only=False), bitorder="little")
+    return np.frombuffer(column.buffers()[0], np.uint8)
 
-    Attributes
+
+class _Slice:
+    """Rows that were read together: in memory, or from some time on in the temporary file.
+
+    Parameters
     ----------
-    flows
-        Their numbers, from the first to the last.
-    missing
-        Packets that were not read yet.
+    rows
+        Sorted by flow.
     file
         The temporary file.
-    held
-        Packets in memory.
     """
 
-    flows: range
-    missing: int
-    file: IO[bytes]
-    held: int = 0
-    parts: list[Rows] = field(default_factory=list)
-    stored: list[tuple[int, int, int]] = field(default_factory=list)
+    def __init__(self, rows: Rows, file: IO[bytes]) -> None:
+        self.rows: Rows | None = rows
+        self._size, self._records_bytes = len(rows), rows.records.nbytes
+        self._file = file
+        self._offset = 0
+        self.waiting = 0  # batches that have rows of it, and are not complete
 
-    def add(self, rows: Rows) -> None:
-        """Take in rows of a slice."""
-        self.parts.append(rows)
-        self.missing -= len(rows)
-        self.held += len(rows)
-
-    def keep(self) -> None:
-        """Copy what came with the last slice, so that the slice itself need not wait."""
-        if self.parts and self.parts[-1].records.base is not None:
-            records, edges = self.parts[-1]
-            self.parts[-1] = Rows(records.copy(), edges.copy())
+    def __len__(self) -> int:
+        return self._size
 
     def spill(self) -> None:
-        """Write what is in memory to the file."""
-        for records, edges in self.parts:
-            self.stored.append((self.file.seek(0, 2), len(records), len(edges)))
-            self.file.write(records.view(np.uint8).data)
-            self.file.write(edges.view(np.uint8).data)
-        if self.parts:
-            self.file.flush()
-        self.parts, self.held = [], 0
+        """Write them to the file, if any of them still wait for others."""
+        if self.waiting and self.rows is not None:
+            records, edges = self.rows
+            self._offset = self._file.seek(0, 2)
+            self._file.write(records.view(np.uint8).data)
+            self._file.write(edges.view(np.uint8).data)
+            self._file.flush()
+        self.rows = None  # batches that are complete have them
+
+    def read(self, begin: int, edges_begin: int, records: npt.NDArray[np.void], edges: Ints) -> None:
+        """Read some of them back."""
+        self._read(records, self._offset + begin * RECORD.itemsize)
+        self._read(edges, self._offset + self._records_bytes + edges_begin * edges.itemsize)
+
+    def _read(self, wanted: npt.NDArray[Any], offset: int) -> None:
+        if len(wanted) and os.preadv(self._file.fileno(), [wanted.view(np.uint8).data], offset) != wanted.nbytes:
+            raise OSError("a temporary file lost what was written to it")
+
+
+class Pending:
+    """A batch of whole flows: where its rows are."""
+
+    def __init__(self) -> None:
+        self._slices: list[_Slice] = []
+        self._places = array("q")  # where in each slice its rows begin and end, and their SACK edges
+        self._held: list[Rows | None] = []  # slices in memory, once it is complete
+
+    def add(self, part: _Slice, begin: int, end: int, edges_begin: int, edges_end: int) -> None:
+        """Take in rows of a slice."""
+        self._slices.append(part)
+        self._places.extend((begin, end, edges_begin, edges_end))
+        part.waiting += 1
+
+    def complete(self) -> Pending:
+        """Note that there are no more rows to come."""
+        for part in self._slices:
+            part.waiting -= 1
+        self._held = [part.rows for part in self._slices]
+        return self
 
     def take(self) -> Rows:
-        """All of it, in the order in which it came, once; any thread may ask."""
-        parts, self.parts = self.parts, []
-        records = np.empty(sum(n for _, n, _ in self.stored) + sum(map(len, parts)), RECORD)
-        edges = np.empty(sum(n for _, _, n in self.stored) + sum(len(part.edges) for part in parts), np.int64)
-        at = edge = 0
-        for offset, count, several in self.stored:
-            wanted = [records[at : at + count].view(np.uint8).data, edges[edge : edge + several].view(np.uint8).data]
-            if os.preadv(self.file.fileno(), wanted, offset) != sum(part.nbytes for part in wanted):
-                raise OSError("a temporary file lost what was written to it")
-            at, edge = at + count, edge + several
-        for part in parts:
-            records[at : at + len(part)] = part.records
-            edges[edge : edge + len(part.edges)] = part.edges
-            at, edge = at + len(part), edge + len(part.edges)
+        """All of it, in the order in which it came; any thread may ask."""
+        places = np.array(self._places).reshape(-1, 4)
+        at = np.append(0, np.cumsum(places[:, 1] - places[:, 0]))
+        edges_at = np.append(0, np.cumsum(places[:, 3] - places[:, 2]))
+        records, edges = np.empty(at[-1], RECORD), np.empty(edges_at[-1], np.int64)
+        for k, (part, rows) in enumerate(zip(self._slices, self._held, strict=True)):
+            begin, end, edges_begin, edges_end = places[k].tolist()
+            mine, its = records[at[k] : at[k + 1]], edges[edges_at[k] : edges_at[k + 1]]
+            if rows is None:
+                part.read(begin, edges_begin, mine, its)
+            else:
+                mine[:], its[:] = rows.records[begin:end], rows.edges[edges_begin:edges_end]
         return Rows(records, edges)

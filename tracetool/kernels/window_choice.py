@@ -1,0 +1,298 @@
+"""Which hypothesis explains the sends of a sender best: each replays the window of its events, and the sends judge.
+
+One call works on the senders of a whole batch: what Python would cost for each of them is more than a replay takes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels._bare import bare_kernel
+from tracetool.kernels._jit import kernel
+from tracetool.kernels.replay_columns import SENT_AGAIN, SENT_NEW
+from tracetool.kernels.replay_window import OUT_CWND, OUT_FOUND, OUT_WIDTH, replay_window
+from tracetool.kernels.window_columns import (
+    BBR,
+    CC,
+    FIT_BURSTS,
+    FIT_DEFICIT,
+    FIT_GROUPS,
+    FIT_JUDGED,
+    FIT_LOWERED,
+    FIT_ROUNDS,
+    FIT_SPREAD,
+    FIT_SURPLUS,
+    HYPOTHESIS_WIDTH,
+    MSS,
+    TOLERANCE,
+    WINDOW_SHOWN,
+    WINDOW_WIDTH,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Floats = npt.NDArray[np.float64]
+    Bytes = npt.NDArray[np.uint8]
+
+#: BBR does not say when each segment leaves, only how fast: each group of sends costs it this part of a segment,
+#: which is what a quantum of two segments leaves open, shared by the ACKs that release it.
+LOOSENESS = 1 / 8
+#: A hypothesis that misses more than this many segments per group of sends explains nothing.
+UNEXPLAINED = 0.25
+#: A fit as good as this needs no rare hypothesis beside it.
+WELL = 0.02
+#: A hypothesis that misses this many times as much as the best so far is given up, or one that explains nothing.
+GIVE_UP = 20
+NO_LIMIT = 1 << 62
+#: Limit of the first hypothesis, which has no other to be compared with.
+FIRST_LIMIT = 1 << 40
+#: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
+AS_GOOD = 0.002
+#: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
+SELDOM_JUDGED = 0.1
+MOSTLY = 0.5
+OFTEN = 0.4
+#: Fewer groups of sends than this say nothing about the congestion control.
+TOO_FEW = 10
+
+#: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
+#: showed, and of those in which it had to be lowered; of the larger groups of sends, those that left as if paced;
+#: whether the window was ever filled for a round trip; groups of sends.
+MISFIT, JUDGED, LOWERED, SPREAD, SHOWN, GROUPS, FIT_WIDTH = range(7)
+#: What is chosen for a sender: the hypothesis, and what is to be said of it.
+BEST, SAID, CHOICE_WIDTH = range(3)
+TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
+#: And with it: misfit of the best, and without what it pays for looseness; the part of those as good that agree about
+#: HyStart; confidence.
+TOLD_MISFIT, TOLD_MISSED, TOLD_AGREED, TOLD_CONFIDENCE, TOLD_WIDTH = range(5)
+
+
+@bare_kernel
+def looseness(algorithm: int, spread: float) -> float:
+    """What a hypothesis pays for not saying when each segment leaves: half of it where the sends look paced."""
+    if algorithm != BBR:
+        return 0.0
+    return LOOSENESS / 2 if spread > MOSTLY else LOOSENESS
+
+
+@bare_kernel
+def sends(events: Ints) -> int:
+    """Events that were followed by sends."""
+    count = 0
+    for r in range(events.shape[0]):
+        if events[r, SENT_NEW] > 0 or events[r, SENT_AGAIN] > 0:
+            count += 1
+    return count
+
+
+@kernel
+def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, found: Floats) -> None:
+    """Replay the window of one hypothesis and measure its misfit.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `replay`.
+    h : int64, shape (HYPOTHESIS_WIDTH,)
+        The hypothesis.
+    w : int64, shape (WINDOW_WIDTH,)
+        Scratch.
+    out : int64, shape (n, OUT_WIDTH), or without rows
+        Filled, if it has rows: the window, see `replay_window`.
+    limit : int
+        Give up where more segments than this are missed: the misfit is a lower bound then.
+    all_groups : int
+        Groups of sends in all events, for a replay that was given up.
+    found : float64, shape (FIT_WIDTH,)
+        Out: how it fits.
+    """
+    for k in range(WINDOW_WIDTH):
+        w[k] = 0
+    for r in range(out.shape[0]):
+        for k in range(OUT_WIDTH):
+            out[r, k] = 0
+    replay_window(events, h, w, out, limit)
+    missed = w[FIT_SURPLUS] + w[FIT_DEFICIT]
+    groups = all_groups if missed > limit else w[FIT_GROUPS]
+    spread = w[FIT_SPREAD] / max(w[FIT_BURSTS], 1)
+    found[MISFIT] = missed / max(groups, 1) + looseness(h[CC], spread)
+    found[JUDGED] = w[FIT_JUDGED] / max(w[FIT_ROUNDS], 1)
+    found[LOWERED] = w[FIT_LOWERED] / max(w[FIT_JUDGED], 1)
+    found[SPREAD] = spread
+    found[SHOWN] = w[WINDOW_SHOWN]
+    found[GROUPS] = groups
+
+
+@bare_kernel
+def set_up(h: Ints, hypothesis: Ints, mss: int, tolerance: int) -> None:
+    """Make a hypothesis one about a sender: the flight may be wrong by `tolerance`, which matters to BBR."""
+    for k in range(HYPOTHESIS_WIDTH):
+        h[k] = hypothesis[k]
+    h[MSS] = mss
+    h[TOLERANCE] = tolerance if h[CC] == BBR else 0
+
+
+@bare_kernel
+def first_exit(window: Ints) -> int:
+    """The event at which HyStart first ended slow start; -1 where it never did."""
+    for r in range(window.shape[0]):
+        if window[r, OUT_FOUND]:
+            return r
+    return -1
+
+
+@bare_kernel
+def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun: bool) -> int:
+    """Which of those tried is taken: the most usual one that fits as well as the best, with three exceptions."""
+    least = math.inf
+    for k in range(tried):
+        least = min(least, fits[k, MISFIT])
+    best = 0
+    while fits[best, MISFIT] > least + near:
+        best += 1
+    if table[order[best], CC] != BBR and fits[best, JUDGED] < SELDOM_JUDGED:
+        # the window hardly showed: pacing is what is left to see
+        found = -1
+        for k in range(tried):
+            paced = table[order[k], CC] == BBR and fits[k, SPREAD] > MOSTLY and fits[k, MISFIT] < 2 * UNEXPLAINED
+            if paced and (found < 0 or fits[k, MISFIT] < fits[found, MISFIT]):
+                found = k
+        best = found if found >= 0 else best
+    if begun and table[order[best], CC] != BBR and fits[best, LOWERED] > OFTEN:
+        # it never fills the window that it should have: then to say less, as BBR does, is no fault
+        found = -1
+        for k in range(tried):
+            less = table[order[k], CC] == BBR and fits[k, MISFIT] - LOOSENESS / 2 < fits[best, MISFIT]
+            if less and (found < 0 or fits[k, MISFIT] < fits[found, MISFIT]):
+                found = k
+        best = found if found >= 0 else best
+    if not begun and not fits[best, SHOWN]:
+        best = 0  # nothing shows the window, nor whose it is
+    return best
+
+
+@kernel
+def choose(
+    events: Ints, table: Ints, rare: Bytes, mss: int, tolerance: int, begun: bool, h: Ints, w: Ints, order: Ints,
+    fits: Floats, other: Ints, window: Ints, low: Ints, high: Ints, choice: Ints, told: Floats,
+) -> None:  # fmt: skip
+    """Try hypotheses on the events of one sender and take the one that explains the sends best.
+
+    Those that are clearly worse than the best so far are given up on the way; rare ones are tried only where the usual
+    ones fit badly. Parameters as of `choose_all`, for one sender; `h`, `w`, `order`, `fits` and `other` are scratch.
+    """
+    rows = events.shape[0]
+    nothing = other[:0]
+    groups = sends(events)
+    near = AS_GOOD + 1 / max(groups, 1)
+    tried = 0
+    least = math.inf
+    for turn in range(2):
+        if groups < TOO_FEW or (turn and least < WELL):
+            break
+        for k in range(table.shape[0]):
+            if rare[k] != turn:
+                continue
+            limit = FIRST_LIMIT
+            if tried:
+                enough = min(GIVE_UP * (least + near), max(UNEXPLAINED, 2 * least))
+                limit = int(min(enough, 1e6) * groups)
+            set_up(h, table[k], mss, tolerance)
+            fit(events, h, w, nothing, limit, groups, fits[tried])
+            least = min(least, fits[tried, MISFIT])
+            order[tried] = k
+            tried += 1
+    best = 0
+    if tried:
+        best = pick(table, order, fits, tried, near, begun)
+    else:
+        order[0] = 0
+    algorithm = table[order[best], CC]
+    set_up(h, table[order[best]], mss, tolerance if tried else 0)
+    final = fits[fits.shape[0] - 1]
+    fit(events, h, w, window, NO_LIMIT, groups, final)
+    fired = first_exit(window)
+    for r in range(rows):
+        low[r] = window[r, OUT_CWND]
+        high[r] = window[r, OUT_CWND]
+    equal = agreed = 1
+    elsewhere = math.inf  # misfit of the best of another congestion control
+    for k in range(tried):
+        if table[order[k], CC] != algorithm:
+            elsewhere = min(elsewhere, fits[k, MISFIT])
+        if k == best or fits[k, MISFIT] > fits[best, MISFIT] + near:
+            continue
+        set_up(h, table[order[k]], mss, tolerance)
+        fit(events, h, w, other[:rows], NO_LIMIT, groups, fits[fits.shape[0] - 2])
+        for r in range(rows):
+            low[r] = min(low[r], other[r, OUT_CWND])
+            high[r] = max(high[r], other[r, OUT_CWND])
+        equal += 1
+        agreed += first_exit(other[:rows]) == fired
+    told[TOLD_MISFIT] = final[MISFIT]
+    told[TOLD_MISSED] = final[MISFIT] - looseness(algorithm, final[SPREAD])
+    told[TOLD_AGREED] = agreed / equal
+    told[TOLD_CONFIDENCE] = 0.0
+    choice[BEST] = order[best]
+    choice[SAID] = TOO_LITTLE
+    if tried:
+        choice[SAID] = NOTHING_FITS
+        if told[TOLD_MISSED] <= UNEXPLAINED:
+            choice[SAID] = NAMED
+            reached = elsewhere if elsewhere < math.inf else final[MISFIT]
+            told[TOLD_CONFIDENCE] = 1 - (final[MISFIT] + near) / (reached + near)
+
+
+@kernel
+def choose_all(
+    events: Ints, at: Ints, mss: Ints, tolerance: Ints, begun: Bytes, table: Ints, rare: Bytes, first: Ints,
+    beyond: Ints, window: Ints, low: Ints, high: Ints, choice: Ints, told: Floats,
+) -> None:  # fmt: skip
+    """Choose a hypothesis for each of some senders.
+
+    Parameters
+    ----------
+    events : int64, shape (n, EVENT_WIDTH)
+        Rows from `replay`, of one sender after the other.
+    at : int64, shape (senders + 1,)
+        Where those of each sender begin, and their number.
+    mss : int64, shape (senders,)
+        Payload of a full segment, bytes.
+    tolerance : int64, shape (senders,)
+        Segments by which the flight may be wrong, where it was not seen at the sender.
+    begun : uint8, shape (senders,)
+        Whether the capture shows how the connection began.
+    table : int64, shape (hypotheses, HYPOTHESIS_WIDTH)
+        All hypotheses.
+    rare : uint8, shape (hypotheses,)
+        1 for those that are tried only where no other fits well.
+    first, beyond : int64, shape (senders,)
+        Which of them are about a sender: rows of the table, the most usual first.
+    window : int64, shape (n, OUT_WIDTH)
+        Out: the window that the chosen one says, see `replay_window`.
+    low, high : int64, shape (n,)
+        Out: least and largest window as each event arrives, segments, of all that fit as well, the chosen one among
+        them: where they differ, nobody can tell.
+    choice : int64, shape (senders, CHOICE_WIDTH), told : float64, shape (senders, TOLD_WIDTH)
+        Out.
+    """
+    most = longest = 0
+    for d in range(len(mss)):
+        most = max(most, beyond[d] - first[d])
+        longest = max(longest, at[d + 1] - at[d])
+    h, w = np.empty(HYPOTHESIS_WIDTH, np.int64), np.empty(WINDOW_WIDTH, np.int64)
+    order = np.empty(most + 1, np.int64)
+    fits = np.empty((most + 2, FIT_WIDTH))
+    other = np.empty((longest, OUT_WIDTH), np.int64)
+    for d in range(len(mss)):
+        a, b = at[d], at[d + 1]
+        choose(
+            events[a:b], table[first[d] : beyond[d]], rare[first[d] : beyond[d]], mss[d], tolerance[d], begun[d] != 0,
+            h, w, order, fits, other, window[a:b], low[a:b], high[a:b], choice[d], told[d],
+        )  # fmt: skip
+        choice[d, BEST] += first[d]
