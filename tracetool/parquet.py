@@ -1,9 +1,8 @@
 """One Parquet file, written by a thread of its own while the next rows are made.
 
 How a column is stored follows from what it holds: numbers that grow along a flow are kept as differences, or lose
-their equal high bytes (byte stream split) where flows are mixed or many columns are written, words are dictionaries, and
-what is left is plain.
-zstd where it gains much, lz4 where it does not; `docs/performance.md` has the measurements.
+their equal high bytes (byte stream split) where flows are mixed or rows are many, words are dictionaries, and what is
+left is plain. zstd where it gains much, lz4 where it does not; `docs/performance.md` has the measurements.
 """
 
 from __future__ import annotations
