@@ -1,7 +1,7 @@
 """A sliding window over a stream, read ahead by a thread.
 
-The thread reads (and with it decompresses and hashes, all without the GIL) into one buffer while the frames in
-another one are decoded. What is left of a record at the end of a block is copied before the start of the next one.
+The thread reads (and with it decompresses and hashes, all without the GIL) into buffers while the frames in another
+one are decoded. What is left of a record at the end of a block is copied before the start of the next one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tracetool.sources import Stream
 
 BLOCK_BYTES = 1 << 20  # small enough to stay in the cache between reading and decoding
-_BUFFERS = 3
+_BUFFERS = 32  # so that reading goes on while a row group is made: that takes as long as some 25 blocks
 
 
 class Blocks:
