@@ -70,6 +70,10 @@ CAPTURES = {
 OTHERS = ("marginal", "tshark", "cores", "memory", "bytes", "query", "startup")
 
 
+#: As an installed package runs: with its byte code at hand, even where the environment forbids to write it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 class Run(NamedTuple):
     """What one process took."""
 

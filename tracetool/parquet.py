@@ -1,8 +1,9 @@
 """One Parquet file, written by a thread of its own while the next rows are made.
 
-How a column is stored follows from what it holds: numbers that grow along a flow are kept as differences, or lose
-their equal high bytes (byte stream split) where flows are mixed or rows are many, words are dictionaries, and what is
-left is plain. zstd where it gains much, lz4 where it does not; `docs/performance.md` has the measurements.
+How a column is stored follows from what it holds: times are kept as differences, and not compressed, since that gains
+nothing and rows are sought by them; other numbers that grow along a flow, or are many, lose their equal high bytes
+(byte stream split); words are dictionaries, and what is left is plain. zstd where it gains, lz4 where it does not;
+`docs/performance.md` has the measurements.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 _AHEAD = 2  # pieces that may wait to be written
 _BATCH = 1 << 16  # values that are encoded at once
-_SPLIT = frozenset({"frame", "time", "tsval", "tsecr", "ip_id"})
-_DENSE = frozenset({"tsval", "tsecr"})
-_DELTA = frozenset({"frame", "time", "seq", "ack", "sack.list.element", "snd_una", "snd_nxt", "start", "end"})
+_SPLIT = frozenset({"frame", "seq", "ack", "ip_id"})
+_SLIGHT = frozenset({"payload_bytes", "captured_bytes"})  # two or three values in turn: zstd gains nothing
+_DELTA = frozenset({"time", "tsval", "tsecr", "sack.list.element", "snd_una", "snd_nxt", "start", "end"})
 #: Tables with a row for every other packet, or more: what a reader must find in them is time, flow by flow.
 _LONG = frozenset({"samples", "rtts", "events"})
 _SOUGHT = ("frame", "time", "flow")  # columns by which rows are chosen: row groups carry their bounds
@@ -118,14 +119,14 @@ def _writer(table: str, path: Path, physical: pa.Schema) -> Any:
     if table == "packets":
         encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
         encoding |= {name: "BYTE_STREAM_SPLIT" for name in names if name in _SPLIT}
-        compression = {name: "zstd" if name in _DENSE else "lz4" for name in names}
-        dictionary = words
+        compression = dict.fromkeys(names, "zstd") | dict.fromkeys(_SLIGHT, "lz4") | {"time": "none"}
+        dictionary = [*words, "flow"]
     elif table in _LONG:
         encoding = {name: "BYTE_STREAM_SPLIT" for name in names if name not in words}
         compression = dict.fromkeys(names, "lz4")
         dictionary = words
     else:
-        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA}
+        encoding = {name: "DELTA_BINARY_PACKED" for name in names if name in _DELTA | _SPLIT}
         compression = dict.fromkeys(names, "zstd")
         dictionary = [name for name in names if name not in encoding]
     # Readers see the table's own schema, with the meaning of each column, not the dictionaries it was written from.
