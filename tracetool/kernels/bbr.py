@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
+from tracetool.kernels.bbr_policer import BW_UNIT, forget_policer, watch_policer
 from tracetool.kernels.replay_columns import (
     CA_RTT,
     DELIVERED_BEFORE,
@@ -36,6 +37,7 @@ from tracetool.kernels.window_columns import (
     BBR_FULL_COUNT,
     BBR_FULL_REACHED,
     BBR_GAIN,
+    BBR_KNOWN_FROM,
     BBR_LIMITED_FROM,
     BBR_LIMITED_TO,
     BBR_MIN_RTT,
@@ -51,6 +53,8 @@ from tracetool.kernels.window_columns import (
     BBR_ROUNDS,
     CWND,
     DRAIN,
+    LT_BW,
+    LT_USED,
     MSS,
     PRIOR_CWND,
     PROBE_BW,
@@ -58,6 +62,7 @@ from tracetool.kernels.window_columns import (
     SSTHRESH,
     STARTUP,
 )
+from tracetool.kernels.windowed_max import running_max
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,7 +71,6 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 UNIT = 256  # gains are in 1/256
-BW_UNIT = 1 << 24  # bandwidths are in segments per 2^24 us
 HIGH_GAIN, DRAIN_GAIN, CWND_GAIN = 739, 88, 512
 BW_ROUNDS = 10
 MIN_RTT_WINDOW_NS = 10_000_000_000
@@ -96,58 +100,27 @@ def bbr_start(w: Ints, now: int, delivered: int, min_rtt: int) -> None:
 
 
 @bare_kernel
-def running_max(w: Ints, at: int, window: int, t: int, value: int) -> None:
-    """Windowed maximum from three samples (`minmax_running_max`); each is a time and a value from column `at` on."""
-    if value >= w[at + 1] or t - w[at + 4] > window:
-        for i in range(3):
-            w[at + 2 * i] = t
-            w[at + 2 * i + 1] = value
-        return
-    if value >= w[at + 3]:
-        w[at + 2] = t
-        w[at + 3] = value
-        w[at + 4] = t
-        w[at + 5] = value
-    elif value >= w[at + 5]:
-        w[at + 4] = t
-        w[at + 5] = value
-    # minmax_subwin_update
-    age = t - w[at]
-    if age > window:
-        w[at] = w[at + 2]
-        w[at + 1] = w[at + 3]
-        w[at + 2] = w[at + 4]
-        w[at + 3] = w[at + 5]
-        w[at + 4] = t
-        w[at + 5] = value
-        if t - w[at] > window:
-            w[at] = w[at + 2]
-            w[at + 1] = w[at + 3]
-            w[at + 2] = w[at + 4]
-            w[at + 3] = w[at + 5]
-            w[at + 4] = t
-            w[at + 5] = value
-    elif w[at + 2] == w[at] and age > window // 4:
-        w[at + 2] = t
-        w[at + 3] = value
-        w[at + 4] = t
-        w[at + 5] = value
-    elif w[at + 4] == w[at + 2] and age > window // 2:
-        w[at + 4] = t
-        w[at + 5] = value
-
-
-@bare_kernel
 def max_bw(w: Ints) -> int:
     """Largest delivery rate of the last ten rounds."""
     return w[BBR_BW + 1]
 
 
 @bare_kernel
+def quantum(w: Ints, h: Ints) -> int:
+    """Segments that leave at a time (`bbr_tso_segs_goal`)."""
+    return min(max(min(w[BBR_RATE] >> 10, MAX_TSO_BYTES) // h[MSS], 1 if w[BBR_RATE] < MIN_TSO_RATE else 2), 127)
+
+
+@bare_kernel
+def bandwidth(w: Ints) -> int:
+    """Bandwidth that is reckoned with: of a policer where one is (`bbr_bw`)."""
+    return w[LT_BW] if w[LT_USED] else max_bw(w)
+
+
+@bare_kernel
 def budget(w: Ints, h: Ints, segments: int) -> int:
     """Room for what offloads and delayed ACKs need (`bbr_quantization_budget`)."""
-    goal = max(min(w[BBR_RATE] >> 10, MAX_TSO_BYTES) // h[MSS], 1 if w[BBR_RATE] < MIN_TSO_RATE else 2)
-    segments = (segments + 3 * min(goal, 127) + 1) & ~1
+    segments = (segments + 3 * quantum(w, h) + 1) & ~1
     if w[BBR_MODE] == PROBE_BW and w[BBR_CYCLE] == 0:
         segments += 2
     return segments
@@ -173,10 +146,7 @@ def cycle_gain(phase: int) -> int:
 @bare_kernel
 def in_net(w: Ints, h: Ints, pipe: int) -> int:
     """Segments in the network when the next may leave (`bbr_packets_in_net_at_edt`, with nothing queued by pacing)."""
-    if w[BBR_PACING_GAIN] > UNIT:
-        goal = max(min(w[BBR_RATE] >> 10, MAX_TSO_BYTES) // h[MSS], 1 if w[BBR_RATE] < MIN_TSO_RATE else 2)
-        return pipe + min(goal, 127)
-    return pipe
+    return pipe + quantum(w, h) if w[BBR_PACING_GAIN] > UNIT else pipe
 
 
 @bare_kernel
@@ -197,7 +167,7 @@ def save_cwnd(w: Ints) -> None:
 
 
 @bare_kernel
-def update_bandwidth(w: Ints, e: Ints, delivered: int) -> None:
+def update_bandwidth(w: Ints, h: Ints, e: Ints, delivered: int) -> None:
     """Take one delivery-rate sample; count rounds (`bbr_update_bw`)."""
     w[BBR_ROUND_START] = 0
     if e[RS_DELIVERED] < 0 or e[RS_INTERVAL] <= 0:
@@ -207,9 +177,11 @@ def update_bandwidth(w: Ints, e: Ints, delivered: int) -> None:
         w[BBR_ROUNDS] += 1
         w[BBR_ROUND_START] = 1
         w[BBR_CONSERVE] = 0
-    bw = e[RS_DELIVERED] * BW_UNIT // max(e[RS_INTERVAL] // 1000, 1)
     limited = e[RS_APP_LIMITED] != 0 or w[BBR_LIMITED_FROM] <= e[RS_PRIOR_DELIVERED] <= w[BBR_LIMITED_TO]
-    if not limited or bw >= max_bw(w):
+    if watch_policer(w, h, e, e[NEWLY_LOST], limited):
+        start_probe_bw(w, e[TIME], 2)
+    bw = e[RS_DELIVERED] * BW_UNIT // max(e[RS_INTERVAL] // 1000, 1)
+    if e[RS_PRIOR_DELIVERED] >= w[BBR_KNOWN_FROM] and (not limited or bw >= max_bw(w)):
         running_max(w, BBR_BW, BW_ROUNDS, w[BBR_ROUNDS], bw)
 
 
@@ -225,7 +197,7 @@ def update_aggregation(w: Ints, e: Ints) -> None:
             w[BBR_AGGREGATED_ROUNDS] = 0
             w[BBR_AGGREGATED_INDEX] = 1 - w[BBR_AGGREGATED_INDEX]
             w[BBR_AGGREGATED + w[BBR_AGGREGATED_INDEX]] = 0
-    expected = max_bw(w) * ((e[TIME] - w[BBR_ACK_EPOCH]) // 1000) // BW_UNIT
+    expected = bandwidth(w) * ((e[TIME] - w[BBR_ACK_EPOCH]) // 1000) // BW_UNIT
     if w[BBR_ACK_EPOCH_ACKED] <= expected or w[BBR_ACK_EPOCH_ACKED] + acked >= AGGREGATION_RESET:
         w[BBR_ACK_EPOCH_ACKED] = 0
         w[BBR_ACK_EPOCH] = e[TIME]
@@ -297,7 +269,7 @@ def update_mode(w: Ints, h: Ints, e: Ints, delivered: int) -> None:
     elif w[BBR_MODE] == DRAIN:
         w[BBR_PACING_GAIN] = DRAIN_GAIN
     elif w[BBR_MODE] == PROBE_BW:
-        w[BBR_PACING_GAIN] = cycle_gain(w[BBR_CYCLE])
+        w[BBR_PACING_GAIN] = UNIT if w[LT_USED] else cycle_gain(w[BBR_CYCLE])
         w[BBR_GAIN] = CWND_GAIN
     else:
         w[BBR_PACING_GAIN] = UNIT
@@ -311,7 +283,7 @@ def set_rate(w: Ints, h: Ints, srtt: int) -> None:
         rtt_us = max(srtt // 1000, 1) if srtt > 0 else 1000
         bw = w[CWND] * BW_UNIT // rtt_us
         w[BBR_RATE] = (((bw * h[MSS]) * HIGH_GAIN >> 8) * 990_000) >> 24
-    rate = (((max_bw(w) * h[MSS]) * w[BBR_PACING_GAIN] >> 8) * 990_000) >> 24
+    rate = (((bandwidth(w) * h[MSS]) * w[BBR_PACING_GAIN] >> 8) * 990_000) >> 24
     if w[BBR_FULL_REACHED] or rate > w[BBR_RATE]:
         w[BBR_RATE] = rate
 
@@ -324,7 +296,7 @@ def bbr_react(w: Ints, h: Ints, e: Ints) -> None:
     state = e[STATE_AFTER]
     if state >= RECOVERY and w[BBR_PREVIOUS_STATE] < RECOVERY:
         save_cwnd(w)  # ssthresh() is asked when recovery begins
-    update_bandwidth(w, e, delivered)
+    update_bandwidth(w, h, e, delivered)
     update_aggregation(w, e)
     update_mode(w, h, e, delivered)
     set_rate(w, h, e[SRTT_AFTER])
@@ -345,9 +317,9 @@ def bbr_react(w: Ints, h: Ints, e: Ints) -> None:
         if w[BBR_CONSERVE]:
             cwnd = max(cwnd, e[PIPE] + acked)
         else:
-            target = bdp(w, max_bw(w), w[BBR_GAIN])
+            target = bdp(w, bandwidth(w), w[BBR_GAIN])
             if w[BBR_FULL_REACHED]:
-                most = max_bw(w) * AGGREGATION_MAX_US // BW_UNIT
+                most = bandwidth(w) * AGGREGATION_MAX_US // BW_UNIT
                 target += min(max(w[BBR_AGGREGATED], w[BBR_AGGREGATED + 1]), most)
             target = budget(w, h, target)
             if w[BBR_FULL_REACHED]:
@@ -361,16 +333,19 @@ def bbr_react(w: Ints, h: Ints, e: Ints) -> None:
 
 
 @bare_kernel
-def bbr_timeout(w: Ints, pipe: int) -> None:
+def bbr_timeout(w: Ints, h: Ints, e: Ints) -> None:
     """Set the window after a timeout (`bbr_set_state`, `tcp_enter_loss`)."""
     save_cwnd(w)
     w[BBR_PREVIOUS_STATE] = LOSS
     w[BBR_FULL_BW] = 0
-    w[CWND] = pipe + 1
+    w[BBR_ROUND_START] = 1  # a timeout ends a round, with a loss
+    watch_policer(w, h, e, 1, False)
+    w[CWND] = e[PIPE] + 1
 
 
 @bare_kernel
-def bbr_undo(w: Ints) -> None:
+def bbr_undo(w: Ints, e: Ints) -> None:
     """Take note that a reduction was undone (`bbr_undo_cwnd`): there is a new chance to find more bandwidth."""
     w[BBR_FULL_BW] = 0
     w[BBR_FULL_COUNT] = 0
+    forget_policer(w, e[TIME], e[DELIVERED_BEFORE] + e[NEWLY_DELIVERED])

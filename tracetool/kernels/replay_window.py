@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.bbr import bbr_start, start_probe_bw
+from tracetool.kernels.bbr_resume import bbr_resume
 from tracetool.kernels.cubic import cubic_idle, cubic_resume
 from tracetool.kernels.hystart import FOREVER, hystart_reset
 from tracetool.kernels.replay_columns import (
@@ -41,8 +42,6 @@ from tracetool.kernels.window_columns import (
     AT_BEGINNING,
     BBR,
     BBR_CYCLE,
-    BBR_FULL_REACHED,
-    BBR_MIN_RTT,
     BBR_MODE,
     BBR_RATE,
     CC,
@@ -77,6 +76,7 @@ from tracetool.kernels.window_columns import (
     WINDOW_SHOWN,
 )
 from tracetool.kernels.window_judge import MOST_PER_MISS, judge
+from tracetool.kernels.window_pace import watch_pace
 from tracetool.kernels.window_react import is_limited, react, restart_idle, validate
 
 if TYPE_CHECKING:
@@ -201,9 +201,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
                 if rtt > 0 and (w[DELAY_MIN] <= 0 or rtt < w[DELAY_MIN]):
                     w[DELAY_MIN] = rtt
             if h[CC] == BBR:
-                w[BBR_FULL_REACHED] = 1
-                w[BBR_MIN_RTT] = w[DELAY_MIN]
-                start_probe_bw(w, events[0, TIME], 2)
+                bbr_resume(w, h, events, w[DELAY_MIN])
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
@@ -225,5 +223,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             note_after(w, out[r], correction)
             if w[FOUND] and not found:
                 out[r, OUT_FOUND] = w[FOUND_BY]
+        if h[CC] == BBR and h[START] != AT_BEGINNING and r + 1 < rows:
+            watch_pace(w, h, e, events[r + 1, TIME])
         if w[FIT_SURPLUS] + w[FIT_DEFICIT] > limit:
             break

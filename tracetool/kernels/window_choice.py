@@ -22,11 +22,13 @@ from tracetool.kernels.window_columns import (
     FIT_GROUPS,
     FIT_JUDGED,
     FIT_LOWERED,
+    FIT_PACED,
     FIT_ROUNDS,
     FIT_SPREAD,
     FIT_SURPLUS,
     HYPOTHESIS_WIDTH,
     MSS,
+    PACE_UNIT,
     TOLERANCE,
     WINDOW_SHOWN,
     WINDOW_WIDTH,
@@ -62,8 +64,8 @@ TOO_FEW = 10
 
 #: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
 #: showed, and of those in which it had to be lowered; of the larger groups of sends, those that left as if paced;
-#: whether the window was ever filled for a round trip; groups of sends.
-MISFIT, JUDGED, LOWERED, SPREAD, SHOWN, GROUPS, FIT_WIDTH = range(7)
+#: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too.
+MISFIT, JUDGED, LOWERED, SPREAD, SHOWN, GROUPS, MISSED, FIT_WIDTH = range(8)
 #: What is chosen for a sender: the hypothesis, and what is to be said of it.
 BEST, SAID, CHOICE_WIDTH = range(3)
 TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
@@ -126,6 +128,7 @@ def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, 
     found[SPREAD] = spread
     found[SHOWN] = w[WINDOW_SHOWN]
     found[GROUPS] = groups
+    found[MISSED] = missed + w[FIT_PACED] / PACE_UNIT
 
 
 @bare_kernel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 # --- a hypothesis ----------------------------------------------------------------------------------------------------
 CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS, START, TOLERANCE = 0, 1, 2, 3, 4, 5, 6, 7
-GROWN_FROM, OF_LAST_MAX, STOOD = 8, 9, 10
-HYPOTHESIS_WIDTH = 11
+GROWN_FROM, OF_LAST_MAX, STOOD, REMEMBERED_RTT, REMEMBERED_TIME = 8, 9, 10, 11, 12
+HYPOTHESIS_WIDTH = 13
 
 RENO, CUBIC, BBR = 0, 1, 2
 #: HYSTART is a mask: the ACK-train and the delay detector of Linux, and HyStart++ of RFC 9406.
@@ -15,7 +15,8 @@ ERA_LATE_ROUNDS, ERA_ALL_ROUNDS = 0, 1
 #: TOLERANCE: segments by which the flight may be wrong, where it was not seen at the sender.
 #: START: the connection began in the capture, or before it: then in slow start or past it. Past it, CUBIC's epoch began
 #: at the threshold, which was GROWN_FROM/1024 of the window then, and OF_LAST_MAX/1024 of its last maximum (0: none);
-#: of the time for which the window stands at its size, STOOD/1024 were over.
+#: of the time for which the window stands at its size, STOOD/1024 were over. BBR remembers a smallest RTT from a time
+#: before (0: none).
 AT_BEGINNING, IN_SLOW_START, PAST_SLOW_START = 0, 1, 2
 
 # --- the window ------------------------------------------------------------------------------------------------------
@@ -51,7 +52,13 @@ BBR_AGGREGATED, BBR_BW = 65, 67  # two and six columns
 ROUND_AT_ONCE, ROUND_SENDS, ROUND_TOP, ROUND_DRAINED, SSTHRESH_GUESSED = 73, 74, 75, 76, 77
 FIT_ROUNDS, FIT_JUDGED, FIT_BURSTS, FIT_SPREAD, UNKNOWN_START, ROUND_BLOCKED, WINDOW_SHOWN = 78, 79, 80, 81, 82, 83, 84
 STREAK, STREAK_SLACK = 85, 86
-WINDOW_WIDTH = 87
+PACE_UNIT = 256
+# how well BBR's pacing fits: sums of a slice of time, segments missed in 1/PACE_UNIT, and whether its cycle was seen to begin
+PACE_SINCE, PACE_SENT, PACE_DUE, FIT_PACED, PHASE_SEEN = 87, 88, 89, 90, 91
+# BBR's model of a policer: bandwidth from the long term, and the interval that it is measured over
+LT_BW, LT_USED, LT_SAMPLING, LT_ROUNDS, LT_STAMP, LT_DELIVERED, LT_LOST, LT_LOST_TOTAL = 92, 93, 94, 95, 96, 97, 98, 99
+PACE_ROOM, BBR_KNOWN_FROM = 100, 101
+WINDOW_WIDTH = 102
 
 STARTUP, DRAIN, PROBE_BW, PROBE_RTT = 0, 1, 2, 3
 

@@ -58,6 +58,7 @@ from tracetool.kernels.window_columns import (
     INFINITE,
     INITIAL_WINDOW,
     IS_LIMITED,
+    LT_LOST_TOTAL,
     MAX_PACKETS_OUT,
     PACED,
     PLUS_PLUS,
@@ -211,10 +212,11 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
     now = e[TIME]
     ops = e[OPS]
     if h[CC] == BBR:
+        w[LT_LOST_TOTAL] += e[NEWLY_LOST]
         if ops & (OP_UNDO | OP_UNDO_LATE):
-            bbr_undo(w)
+            bbr_undo(w, e)
         if e[KIND] == ON_RTO:
-            bbr_timeout(w, e[PIPE])
+            bbr_timeout(w, h, e)
         elif e[KIND] == ON_ACK:
             bbr_react(w, h, e)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,10 +12,11 @@ from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_choice as choice
 from tracetool.kernels import window_columns as wc
 from tracetool.reconstruct.models import Hypothesis, hypotheses
+from tracetool.reconstruct.remembered import remembered
 from tracetool.reconstruct.under_way import Place, distinct, places
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -40,12 +41,15 @@ class Fit:
         Segments by which prediction and sends differ, per group of sends.
     groups : int
         Groups of sends.
+    missed : float
+        All segments missed; of BBR under way, by the pace of its sends as well.
     """
 
     hypothesis: Hypothesis
     window: Ints
     misfit: float
     groups: int
+    missed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Choices:
 
     Parameters
     ----------
-    hypotheses : sequence of Hypothesis
+    hypotheses : list of Hypothesis
         All that were tried, of any of them.
     table : int64, shape (hypotheses, HYPOTHESIS_WIDTH)
         The same for the kernels.
@@ -68,7 +72,7 @@ class Choices:
         Of senders whose capture began in mid-connection: where CUBIC may have stood then, the likeliest first.
     """
 
-    hypotheses: Sequence[Hypothesis]
+    hypotheses: list[Hypothesis]
     table: Ints
     window: Ints
     low: Ints
@@ -103,7 +107,7 @@ class Choices:
         return round(agreed * max(0.0, 1 - missed / choice.UNEXPLAINED), 3)
 
 
-def fit(events: Ints, hypothesis: Hypothesis, *, mss: int) -> Fit:
+def fit(events: Ints, hypothesis: Hypothesis, *, mss: int, tolerance: int = 0, written: bool = True) -> Fit:
     """Replay the window of one hypothesis and measure its misfit.
 
     Parameters
@@ -113,16 +117,20 @@ def fit(events: Ints, hypothesis: Hypothesis, *, mss: int) -> Fit:
     hypothesis : Hypothesis
     mss : int
         Bytes.
+    tolerance : int
+        Segments by which the flight may be wrong.
+    written : bool
+        Whether the window is wanted, too.
 
     Returns
     -------
     Fit
     """
-    out = np.empty((len(events), rw.OUT_WIDTH), np.int64)
+    out = np.empty((len(events) if written else 0, rw.OUT_WIDTH), np.int64)
     found = np.empty(choice.FIT_WIDTH)
-    numbers = hypothesis.numbers(mss, INITIAL_WINDOW)
+    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance)
     choice.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, found)
-    return Fit(hypothesis, out, float(found[choice.MISFIT]), int(found[choice.GROUPS]))
+    return Fit(hypothesis, out, float(found[choice.MISFIT]), int(found[choice.GROUPS]), float(found[choice.MISSED]))
 
 
 def choose(replayed: Replayed, tolerance: Ints) -> Choices:
@@ -179,7 +187,31 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
         made.choice,
         made.told,
     )
-    return made
+    for sender in found:
+        if made.best(sender).algorithm == wc.BBR:
+            mine = slice(at[sender], at[sender + 1])
+            try_bbr = partial(fit, mss=int(replayed.mss[sender]), tolerance=int(tolerance[sender]))
+            _remember(made, sender, mine, events[mine], try_bbr)
+    return replace(made, table=np.array([hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every]))
+
+
+def _remember(made: Choices, sender: int, mine: slice, events: Ints, try_bbr: Callable[..., Fit]) -> None:
+    """Replace BBR under way by that whose smallest RTT from before the capture fits best, unless it was starting up."""
+    told = remembered(events, partial(try_bbr, written=False))
+    if not told:
+        return
+    if made.best(sender).start != wc.PAST_SLOW_START:
+        past, starting = (try_bbr(events, one, written=False) for one in (told[0], made.best(sender)))
+        if starting.missed < past.missed:
+            return
+    made.choice[sender, choice.BEST] = len(made.hypotheses)
+    made.hypotheses.append(told[0])
+    made.window[mine] = try_bbr(events, told[0]).window
+    made.low[mine] = made.high[mine] = made.window[mine, rw.OUT_CWND]
+    for one in told[1:]:
+        other = try_bbr(events, one).window[:, rw.OUT_CWND]
+        np.minimum(made.low[mine], other, out=made.low[mine])
+        np.maximum(made.high[mine], other, out=made.high[mine])
 
 
 def _usual_first(some: Sequence[Hypothesis]) -> list[Hypothesis]:

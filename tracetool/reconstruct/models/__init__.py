@@ -41,6 +41,8 @@ class Hypothesis:
         The same threshold in parts of CUBIC's last maximum; 0 without one.
     stood : float
         Which part of the time for which the window stands at that size was over then.
+    min_rtt_ns, min_rtt_since_ns : int
+        Of BBR past startup: the smallest RTT that it remembers from before the capture, and when it was measured.
     rare : bool
         Tried only where nothing usual fits.
     """
@@ -55,6 +57,8 @@ class Hypothesis:
     grown_from: float = 1.0
     of_last_max: float = 0.0
     stood: float = 0.5
+    min_rtt_ns: int = 0
+    min_rtt_since_ns: int = 0
     rare: bool = False
 
     def numbers(self, mss: int, initial_window: int, tolerance: int = 0) -> npt.NDArray[np.int64]:
@@ -70,6 +74,8 @@ class Hypothesis:
         h[wc.GROWN_FROM] = round(self.grown_from * 1024)
         h[wc.STOOD] = round(self.stood * 1024)
         h[wc.OF_LAST_MAX] = round(self.of_last_max * 1024)
+        h[wc.REMEMBERED_RTT] = self.min_rtt_ns
+        h[wc.REMEMBERED_TIME] = self.min_rtt_since_ns
         h[wc.INITIAL_WINDOW] = initial_window
         return h
 
