@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.bbr import BW_ROUNDS, start_probe_bw
+from tracetool.kernels.bbr import BW_ROUNDS, UNIT, bdp, budget, start_probe_bw
 from tracetool.kernels.bbr_policer import BW_UNIT
 from tracetool.kernels.replay_columns import (
     DELIVERED_BEFORE,
     NEWLY_DELIVERED,
-    NXT_BEFORE,
+    NXT,
     RS_DELIVERED,
     RS_INTERVAL,
     RS_PRIOR_DELIVERED,
@@ -25,6 +25,7 @@ from tracetool.kernels.window_columns import (
     BBR_MIN_RTT_TIME,
     REMEMBERED_RTT,
     REMEMBERED_TIME,
+    SSTHRESH,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def first_bandwidth(w: Ints, events: Ints) -> int:
         e = events[r]
         delivered = e[DELIVERED_BEFORE] + e[NEWLY_DELIVERED]
         if w[BBR_KNOWN_FROM] < 0:
-            if e[UNA] >= events[0, NXT_BEFORE]:
+            if e[UNA] >= events[0, NXT]:
                 w[BBR_KNOWN_FROM] = delivered
                 next_round = delivered
         elif e[RS_INTERVAL] > 0 and e[RS_PRIOR_DELIVERED] >= w[BBR_KNOWN_FROM]:
@@ -70,3 +71,4 @@ def bbr_resume(w: Ints, h: Ints, events: Ints, smallest: int) -> None:
     for i in range(3):  # measured in round 0
         w[BBR_BW + 2 * i + 1] = bw
     start_probe_bw(w, events[0, TIME], 2)
+    w[SSTHRESH] = budget(w, h, bdp(w, bw, UNIT))  # set as STARTUP ended, if the path was then as it is now

@@ -52,11 +52,12 @@ BBR_AGGREGATED, BBR_BW = 65, 67  # two and six columns
 ROUND_AT_ONCE, ROUND_SENDS, ROUND_TOP, ROUND_DRAINED, SSTHRESH_GUESSED = 73, 74, 75, 76, 77
 FIT_ROUNDS, FIT_JUDGED, FIT_BURSTS, FIT_SPREAD, UNKNOWN_START, ROUND_BLOCKED, WINDOW_SHOWN = 78, 79, 80, 81, 82, 83, 84
 STREAK, STREAK_SLACK = 85, 86
-PACE_UNIT = 256
-# how well BBR's pacing fits: sums of a slice of time, segments missed in 1/PACE_UNIT, and whether its cycle was seen to begin
+# how well BBR's pacing fits: sums of a slice of time, what is missed, and whether its cycle was seen to begin
 PACE_SINCE, PACE_SENT, PACE_DUE, FIT_PACED, PHASE_SEEN = 87, 88, 89, 90, 91
 # BBR's model of a policer: bandwidth from the long term, and the interval that it is measured over
 LT_BW, LT_USED, LT_SAMPLING, LT_ROUNDS, LT_STAMP, LT_DELIVERED, LT_LOST, LT_LOST_TOTAL = 92, 93, 94, 95, 96, 97, 98, 99
+#: FIT_PACED counts segments in parts of this.
+PACE_UNIT = 256
 PACE_ROOM, BBR_KNOWN_FROM = 100, 101
 WINDOW_WIDTH = 102
 

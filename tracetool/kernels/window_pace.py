@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.bbr import BW_UNIT, max_bw, quantum, start_probe_bw
+from tracetool.kernels.bbr import max_bw, quantum, start_probe_bw
+from tracetool.kernels.bbr_policer import BW_UNIT
 from tracetool.kernels.replay_columns import (
     OPEN,
     PIPE_SENT,

@@ -189,9 +189,9 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     )
     for sender in found:
         if made.best(sender).algorithm == wc.BBR:
-            mine = slice(at[sender], at[sender + 1])
+            theirs = slice(at[sender], at[sender + 1])
             try_bbr = partial(fit, mss=int(replayed.mss[sender]), tolerance=int(tolerance[sender]))
-            _remember(made, sender, mine, events[mine], try_bbr)
+            _remember(made, sender, theirs, events[theirs], try_bbr)
     return replace(made, table=np.array([hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every]))
 
 

@@ -114,7 +114,8 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
     CUBIC's growth tells it. Where that leaves several, and for Reno, it is assumed to be that of the first reduction
-    that was seen: losses recur at the same window where nothing else changes. Without one it stays unknown.
+    that was seen: losses recur at the same window where nothing else changes. Without one it stays unknown. BBR's is
+    the bandwidth-delay product of when it left STARTUP, assumed to be that of now.
     """
     window = choices.window[mine]
     guessed = window[:, rw.OUT_GUESSED] != 0
@@ -125,7 +126,9 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     reached = int(window[guessed, rw.OUT_CWND].max())
     lost_at = int(window[guessed, rw.OUT_CWND][-1]) if len(after) else 0
     told = likely(choices.places.get(sender, ()), lost_at, reached) if algorithm == wc.CUBIC else None
-    if told is None and len(after) and algorithm != wc.BBR:
+    if algorithm == wc.BBR:
+        told = int(window[0, rw.OUT_SSTHRESH]), False
+    elif told is None and len(after):
         told = min(int(window[after[0], rw.OUT_SSTHRESH]), reached), False
     threshold, fitted = told or (0, False)
     window[guessed, rw.OUT_SSTHRESH] = threshold
