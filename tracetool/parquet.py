@@ -42,7 +42,7 @@ class TableFile:
     path
         The file.
     row_group
-        Rows of a row group; pieces should have as many.
+        Rows of a row group; pieces should have as many, or several times as many.
 
     Attributes
     ----------

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from tracetool.stores import Store
 
-#: Rows in a row group of `packets`; a group holds a slice of time, sorted by flow, so that one flow is cheap to find.
-ROW_GROUP = 262_144
+#: Rows in a row group.
+ROW_GROUP = 1 << 16
 
 
 class DatasetWriteError(TracetoolError, OSError):
