@@ -101,6 +101,19 @@ def test_cast_refuses_lossy_values() -> None:
         tables.cast("flow_stats", rows)
 
 
+@pytest.mark.parametrize(
+    "words", [["a", None, "", "longer than a view holds inside", "ü"], [None, None], [], ["x"] * 1000]
+)
+def test_strings_of_a_frame_are_those_of_a_cast(words: list[str | None]) -> None:
+    frame = pl.DataFrame({"word": words, "number": range(len(words))}, {"word": pl.String, "number": pl.Int64})
+    for part in (frame, frame[1:], frame.filter(pl.col("number") % 3 != 1)):
+        wanted = part.to_arrow().cast(pa.schema([("word", pa.string()), ("number", pa.int64())]))
+        made = tables.of_frame(part)
+        made.validate(full=True)
+        assert made.to_pydict() == wanted.to_pydict()
+        assert not len(part) or made.schema == wanted.schema
+
+
 def test_unknown_table_is_named_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"no table 'nosuch': the tables are diagnostics, events"):
         tables.definition("nosuch")

@@ -201,7 +201,8 @@ def _engine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    machine = target.create_target_machine(opt=2, jit=True, reloc="static", codemodel="jitdefault")
+    # Not optimised: this compiles three small functions, at every start.
+    machine = target.create_target_machine(opt=0, jit=True, reloc="static", codemodel="jitdefault")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_MEMORY), machine)
     engine.finalize_object()
     return engine

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from tracetool.diagnostics import DiagnosticLog
 
-#: Packets that are sorted by flow together, so that one flow is cheap to find: the bounds of a row group, of which such a
-#: slice of time fills four, leave most flows out.
+#: Packets that are sorted by flow together, so that one flow is cheap to find: such a slice of time fills four row
+#: groups, whose bounds leave most flows out.
 SLICE = 1 << 18
 _FEW = 1024  # rows that tables start with
 _PIECE = 1 << 16  # flows in a piece of their table

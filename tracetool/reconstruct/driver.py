@@ -143,7 +143,7 @@ def _from_packets(
     for table in INFERRED:  # all of them, even without rows
         if table not in writer.rows:
             writer.write(table, tables.empty(table))
-    writer.write("flows", flows.to_arrow())
+    writer.write("flows", tables.of_frame(flows))
 
 
 class _Gathered:
@@ -229,7 +229,8 @@ def _stats(results: Sequence[Results], flows: pl.DataFrame) -> pa.Table:
     places = pl.Series([place for result in results for place in result.places], dtype=pl.String)
     rows = flows[np.concatenate([result.flows for result in results])].with_columns(vantage=places)
     stats = flow_stats([result.counted for result in results], rows)
-    return stats.join(pl.concat([result.cc for result in results]), ["flow", "direction"], how="left").to_arrow()
+    named = pl.concat([result.cc for result in results])
+    return tables.of_frame(stats.join(named, ["flow", "direction"], how="left"))
 
 
 def _named(table: str, rows: pa.Table, name: str) -> pa.Table:
