@@ -10,25 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tracetool.cli import main
-
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 SHARED = Path(os.environ.get("TRACETOOL_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 CAPTURE = str(SAMPLES / "cubic-hystart-train.pcap.gz")
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run tracetool in this process: (exit code, standard output, standard error)."""
-
-    def call(*args: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tracetool", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return int(stop.value.code or 0), out, err
-
-    return call
 
 
 def test_ingest_reconstruct_and_look(run, tmp_path) -> None:

@@ -30,6 +30,12 @@ class WorkerError(TracetoolError):
     """The workers of an executor are gone, or cannot be reached."""
 
 
+def cores() -> int:
+    """Cores that this process may use: all, or those that it was bound to (``taskset``, a container's cpuset)."""
+    bound = getattr(os, "sched_getaffinity", None)  # Linux has it
+    return len(bound(0)) if bound else os.cpu_count() or 1
+
+
 class Serial(Executor):
     """Does the work in the calling thread, as it is submitted."""
 

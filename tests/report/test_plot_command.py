@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.report.made import make
-from tracetool.cli import main
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_traces"
 POLL = """\
@@ -28,20 +26,6 @@ qdisc fq_codel 10: dev eth1 parent 1:10 limit 10240p flows 1024 quantum 1514 tar
 @pytest.fixture(scope="session")
 def dataset(tmp_path_factory):
     return make(tmp_path_factory.mktemp("plotted") / "dataset").path
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run tracetool in this process: (exit code, standard output, standard error)."""
-
-    def call(*args: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tracetool", *map(str, args)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return int(stop.value.code or 0), out, err
-
-    return call
 
 
 def names(text: str, panel: int = 0) -> set[str]:

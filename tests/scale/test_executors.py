@@ -287,3 +287,10 @@ def test_units_that_wait_for_a_lost_worker_are_not_cancelled_under_its_pool(capf
     with pytest.raises(executors.WorkerError), executors.processes(2) as pool:
         list(executors.spread(pool, _die, range(200)))
     assert capfd.readouterr().err == ""
+
+
+def test_cores_are_those_that_the_process_is_bound_to():
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from tracetool import executors; "
+    done = subprocess.run([sys.executable, "-c", code + "print(executors.cores())"], capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr
+    assert executors.cores() == len(os.sched_getaffinity(0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,7 +46,7 @@ def workers(
 
     if jobs is not None and scheduler is not None:
         raise UsageError("--jobs and --scheduler exclude each other")
-    wanted = min(jobs or os.cpu_count() or 1, units)
+    wanted = min(jobs or executors.cores(), units)
     if scheduler is not None:
         with executors.cluster(scheduler) as executor:
             yield executor

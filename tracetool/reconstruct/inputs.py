@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tracetool._version import __version__
 from tracetool.dataset import Dataset
-from tracetool.executors import Serial, spread
+from tracetool.executors import Serial, cores, spread
 from tracetool.writer import InputWriter
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def work(task: Task, progress: Progress | None = None) -> Written:
     from tracetool.reconstruct.driver import infer
 
     facts = {} if task.flow is None and "only_flow" not in task.dataset.entries[task.name] else {"only_flow": task.flow}
-    threads = max(1, (os.cpu_count() or 1) // task.share)
+    threads = max(1, cores() // task.share)
     with InputWriter(task.dataset.store, task.name, STAGE) as writer:
         infer(task.dataset, task.name, task.flow, writer, threads, progress)
         return writer.finish(**facts)
