@@ -119,6 +119,8 @@ def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
     missing to the cube, to Reno's line, or before any loss a part of itself, whichever is most.
     """
     cwnd = w[CWND]
+    stood = h[STOOD]
+    looked_for = cwnd - 1 if stood < 0 else cwnd
     start = max(cwnd * h[GROWN_FROM] >> 10, 2)
     w[SSTHRESH] = start
     w[LAST_MAX] = start * 1024 // h[OF_LAST_MAX] if h[OF_LAST_MAX] else 0
@@ -127,9 +129,9 @@ def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
     grown, line, age, reached = float(start), float(start), 0, -1
     step = max(srtt // STEPS_PER_ROUND, 1)
     for _ in range(MOST_STEPS):
-        if reached < 0 and grown >= cwnd:
+        if reached < 0 and grown >= looked_for:
             reached = age
-        if grown >= cwnd + 1:
+        if grown >= looked_for + 1:
             break
         age += step
         offset = (age + w[DELAY_MIN]) / 1e9 - w[K] / 1024
@@ -140,7 +142,7 @@ def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
             gain = max(gain, grown / SLOWEST_WITHOUT_LOSS)
         grown += min(gain, grown / 2) / STEPS_PER_ROUND
     if reached >= 0:
-        age = reached + (age - reached) * h[STOOD] // 1024
+        age = reached + (age - reached) * (stood + 1024 if stood < 0 else stood) // 1024
     w[EPOCH] = max(1, now - age)
     w[TCP_CWND] = min(start + int(age * FRIENDLY_PER_ROUND / max(srtt, 1)), cwnd)
     w[CNT] = 100 * cwnd

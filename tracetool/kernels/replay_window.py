@@ -55,6 +55,7 @@ from tracetool.kernels.window_columns import (
     FIT_SURPLUS,
     FOUND,
     FOUND_BY,
+    GUESSED,
     INFINITE,
     INITIAL_WINDOW,
     IS_LIMITED,
@@ -190,7 +191,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[UNKNOWN_START] = 1
     if h[START] == PAST_SLOW_START:
         w[SSTHRESH] = 1
-        w[SSTHRESH_GUESSED] = 1
+        w[SSTHRESH_GUESSED] = GUESSED
     if rows:
         w[CWND_STAMP] = events[0, TIME]
         hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])

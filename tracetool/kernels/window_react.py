@@ -43,6 +43,7 @@ from tracetool.kernels.replay_columns import (
     UNA,
 )
 from tracetool.kernels.window_columns import (
+    AT_LEAST,
     BBR,
     CC,
     CNT,
@@ -54,6 +55,7 @@ from tracetool.kernels.window_columns import (
     DELAY_MIN,
     EPOCH,
     FOUND,
+    GUESSED,
     HYSTART,
     INFINITE,
     INITIAL_WINDOW,
@@ -63,6 +65,7 @@ from tracetool.kernels.window_columns import (
     PACED,
     PLUS_PLUS,
     PRIOR_CWND,
+    PRIOR_GUESSED,
     PRIOR_SSTHRESH,
     PRR_DELIVERED,
     PRR_OUT,
@@ -100,6 +103,7 @@ def lowered_ssthresh(w: Ints, h: Ints) -> int:
 @bare_kernel
 def begin_reduction(w: Ints, h: Ints) -> None:
     """Start a proportional rate reduction (`tcp_init_cwnd_reduction`)."""
+    w[SSTHRESH_GUESSED] = 0
     w[COUNT] = 0
     w[PRIOR_CWND] = w[CWND]
     w[PRR_DELIVERED] = 0
@@ -108,11 +112,23 @@ def begin_reduction(w: Ints, h: Ints) -> None:
 
 
 @bare_kernel
+def keep_ssthresh(w: Ints, state: int) -> None:
+    """Keep the threshold for an undo; of one that is only guessed, what is certain of it: 3/4 of the window."""
+    w[PRIOR_GUESSED] = w[SSTHRESH_GUESSED]
+    if w[SSTHRESH_GUESSED] == GUESSED:
+        w[PRIOR_SSTHRESH] = (w[CWND] >> 1) + (w[CWND] >> 2)
+    else:
+        w[PRIOR_SSTHRESH] = current_ssthresh(w, state)
+
+
+@bare_kernel
 def undo(w: Ints) -> None:
     """Take a reduction back (`tcp_undo_cwnd_reduction`)."""
     if w[PRIOR_SSTHRESH]:
         w[CWND] = max(w[CWND], w[PRIOR_CWND])
         w[SSTHRESH] = max(w[SSTHRESH], w[PRIOR_SSTHRESH])
+        if w[PRIOR_GUESSED]:
+            w[SSTHRESH_GUESSED] = AT_LEAST
 
 
 @bare_kernel
@@ -222,7 +238,8 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
         return
     if e[KIND] == ON_RTO:
         if ops & OP_RTO_REDUCE:
-            w[PRIOR_SSTHRESH] = current_ssthresh(w, e[STATE_BEFORE])
+            keep_ssthresh(w, e[STATE_BEFORE])
+            w[SSTHRESH_GUESSED] = 0
             w[PRIOR_CWND] = w[CWND]
             w[SSTHRESH] = lowered_ssthresh(w, h)
         w[CWND] = e[PIPE] + 1
@@ -244,8 +261,6 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
                     hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
     if e[FLAGS] & ECHO:
         w[PRIOR_SSTHRESH] = 0
-    if ops & (OP_TLP_LOSS | OP_CWR | OP_RECOVERY) and w[SSTHRESH_GUESSED]:
-        w[SSTHRESH_GUESSED] = 0
     if ops:
         if ops & OP_TLP_LOSS:
             begin_reduction(w, h)
@@ -261,7 +276,9 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
             w[PRIOR_SSTHRESH] = 0
             begin_reduction(w, h)
         if ops & OP_RECOVERY:
-            w[PRIOR_SSTHRESH] = 0 if e[FLAGS] & ECHO else current_ssthresh(w, OPEN)
+            keep_ssthresh(w, OPEN)
+            if e[FLAGS] & ECHO:
+                w[PRIOR_SSTHRESH] = 0
             begin_reduction(w, h)
     if e[STATE_AFTER] == CWR_STATE or e[STATE_AFTER] == RECOVERY:
         prr(w, e[NEWLY_DELIVERED], e[NEWLY_LOST], e[FLAGS] & ADVANCED != 0, e[PIPE])

@@ -113,23 +113,30 @@ def _guess_room(events: Ints, window_raw: Ints) -> None:
 def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
-    CUBIC's growth tells it. Where that leaves several, and for Reno, it is assumed to be that of the first reduction
-    that was seen: losses recur at the same window where nothing else changes. Without one it stays unknown. BBR's is
-    the bandwidth-delay product of when it left STARTUP, assumed to be that of now.
+    CUBIC's growth tells it, or some that it may be. Losses recur at the same window where nothing else changes: so the
+    threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window.
+    What an undone reduction made sure of is not undercut. BBR's is the bandwidth-delay product of when it left
+    STARTUP, assumed to be that of now.
     """
     window = choices.window[mine]
     guessed = window[:, rw.OUT_GUESSED] != 0
     if not guessed.any():
         return
     algorithm = choices.best(sender).algorithm
-    after = np.flatnonzero(~guessed)
+    first = int(np.flatnonzero(guessed)[-1]) + 1  # after the first reduction that was not undone
     reached = int(window[guessed, rw.OUT_CWND].max())
-    lost_at = int(window[guessed, rw.OUT_CWND][-1]) if len(after) else 0
+    lost_at = int(window[first - 1, rw.OUT_CWND]) if first < len(window) else 0
+    shown = bool((window[:, rw.OUT_UNKNOWN] == 0).any())
     told = likely(choices.places.get(sender, ()), lost_at, reached) if algorithm == wc.CUBIC else None
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
-    elif told is None and len(after):
-        told = min(int(window[after[0], rw.OUT_SSTHRESH]), reached), False
+    elif told is None and lost_at:
+        told = min(int(window[first, rw.OUT_SSTHRESH]), reached), False
+    elif told is None and algorithm == wc.RENO and shown:
+        told = (reached + 1) // 2, False
     threshold, fitted = told or (0, False)
-    window[guessed, rw.OUT_SSTHRESH] = threshold
+    sure = window[:, rw.OUT_GUESSED] == wc.AT_LEAST
+    window[guessed & ~sure, rw.OUT_SSTHRESH] = threshold
+    if fitted:
+        window[sure, rw.OUT_SSTHRESH] = np.maximum(window[sure, rw.OUT_SSTHRESH], threshold)
     window[guessed, rw.OUT_GUESSED] = rw.FITTED if fitted else rw.ASSUMED

@@ -2,7 +2,8 @@
 
 Nothing before the capture was seen, but the growth that follows goes on from there. Up to the first reduction the
 window follows a cube whose place depends on the threshold at which its epoch began and on the maximum before that
-(`tracetool.reconstruct.models.cubic.OF_LAST_MAX`): the grid of both is searched, then refined around what fits best.
+(`tracetool.reconstruct.models.cubic.OF_LAST_MAX`): the grid of both is searched, then refined around what fits best
+of each kind of maximum.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ if TYPE_CHECKING:
 
 #: Operations that set a new threshold: what was before the capture then no longer shows.
 REDUCTIONS = rc.OP_TLP_LOSS | rc.OP_CWR | rc.OP_RECOVERY | rc.OP_RTO_REDUCE
-#: How often the grid is halved around its best points.
-REFINEMENTS = 3
+#: The grid is halved around its best points of each kind until the threshold is known to a segment.
+BEST_OF_KIND = 3
+#: Which part of its time the window may have stood (see `Hypothesis.stood`): while it is searched, and in the end.
+HALF, STANDING = 0.5, (-0.75, -0.25, 0.0, 0.25, 0.75, 1.0)
+#: A kind of maximum is given up where it misses this many times as much as the best, and as many for chance.
+HOPELESS = 4
 #: Places on the curve explain the growth as well that miss no more segments than the best, these, and a part of those.
 CHANCE, PART_OF_CHANCE = 8, 1 / 2
 #: Thresholds that differ by less than this factor agree.
@@ -114,30 +119,51 @@ def places(events: Ints, fit: Try) -> list[Place]:
 
     found: dict[tuple[float, float, float], Place] = {}
 
-    def place(part: float, last: float, stood: float) -> None:
+    def place(part: float, last: float, stood: float) -> float:
         key = (round(part, 4), last, stood)
-        if GROWN_FROM[-1] <= part <= 1 and 0 <= stood <= 1 and key not in found:
+        if not (GROWN_FROM[-1] <= part <= 1 and -1 <= stood <= 1):
+            return np.inf
+        if key not in found:
             fitted = fit(before, grown(*key))
             shown = np.flatnonzero(fitted.window[:, rw.OUT_UNKNOWN] == 0)
             at = int(shown[0]) if len(shown) else -1
             threshold, window = fitted.window[at, [rw.OUT_SSTHRESH_AFTER, rw.OUT_CWND]].tolist()
             found[key] = Place(fitted.hypothesis, fitted.misfit * fitted.groups, threshold if len(shown) else 0, window)
+        return found[key].missed
 
+    place(1.0, OF_LAST_MAX[0], HALF)
+    first = next(iter(found.values()))
+    window = first.window
+    if not first.threshold:
+        return [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]  # it never shows
     for last in OF_LAST_MAX:
         for part in GROWN_FROM:
-            place(part, last, 0.5)
-    step, halt = GROWN_FROM[0] - GROWN_FROM[1], 0.5
-    for _ in range(REFINEMENTS):
-        step, halt = step / 2, halt / 2
-        for part, last, stood in _best(found):
-            place(part - step, last, stood)
-            place(part + step, last, stood)
-            place(part, last, stood - halt)
-            place(part, last, stood + halt)
+            for stood in (HALF, -HALF):
+                place(part, last, stood)
+    step = GROWN_FROM[0] - GROWN_FROM[1]
+    while step * window >= 1:
+        step /= 2
+        for part, last, _ in _promising(found):
+            for nearby in (part - step, part + step):
+                for stood in (HALF, -HALF):
+                    place(nearby, last, stood)
             for other in OF_LAST_MAX:  # the same maximum, reached from another threshold
-                place(part * other / last if last else 0.0, other, stood)
+                place(part * other / last if last else 0.0, other, HALF)
+    for part, last, _ in _promising(found):
+        for nearby in (part - 1 / window, part, part + 1 / window):
+            for stood in STANDING:
+                place(nearby, last, stood)
+    most = _as_good(found)
+    for last in OF_LAST_MAX:  # how far up a threshold may be that explains it
+        good = [key for key, one in found.items() if key[1] == last and one.missed <= most]
+        if good:
+            part, _, stood = max(good)
+            step = GROWN_FROM[0] - GROWN_FROM[1]
+            while step * window >= 1:
+                step /= 2
+                part += step if place(part + step, last, stood) <= most else 0.0
+    most = _as_good(found)
     ranked = sorted(found.values(), key=lambda one: one.missed)
-    most = ranked[0].missed * (1 + PART_OF_CHANCE) + CHANCE
     return [one for one in ranked if one.missed <= most]
 
 
@@ -145,8 +171,9 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
     """Threshold from before the capture, and whether the growth alone tells it.
 
     The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
-    it after fast convergence. Losses recur at the same window where nothing else changes: the place is taken whose
-    loss was nearest to the next one, or, without one, the best that did not come at a window that was passed unharmed.
+    it after fast convergence; and where it follows Reno's line not even that. Losses recur at the same window where
+    nothing else changes, and not at a window that is passed unharmed: the place is taken whose loss was nearest to the
+    next one, or, without one, the nearest beyond the largest window, or the last before it.
 
     Parameters
     ----------
@@ -175,14 +202,22 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
         return shown[0].threshold, True
     if lost_at:
         return min(shown, key=lambda one: abs(one.lost_at - lost_at)).threshold, False
-    beyond = [one for one in shown if one.lost_at > reached and one.hypothesis.of_last_max]
-    if beyond and len(beyond) < len(shown):
-        return beyond[0].threshold, False
-    return None
+    return min(shown, key=lambda one: (one.lost_at <= reached, abs(one.lost_at - reached))).threshold, False
 
 
-def _best(found: Mapping[tuple[float, float, float], Place]) -> list[tuple[float, float, float]]:
-    return sorted(found, key=lambda key: found[key].missed)[:MOST_PLACES]
+def _as_good(found: Mapping[tuple[float, float, float], Place]) -> float:
+    return min(one.missed for one in found.values()) * (1 + PART_OF_CHANCE) + CHANCE
+
+
+def _promising(found: Mapping[tuple[float, float, float], Place]) -> list[tuple[float, float, float]]:
+    """Return the best of each kind of maximum, unless all of a kind are far worse than the best."""
+    most = HOPELESS * (min(one.missed for one in found.values()) + CHANCE)
+    chosen = []
+    for last in OF_LAST_MAX:
+        ranked = sorted((key for key in found if key[1] == last), key=lambda key: found[key].missed)
+        parts = dict.fromkeys(key[0] for key in ranked[: 2 * BEST_OF_KIND] if found[key].missed <= most)
+        chosen += [(part, last, HALF) for part in list(parts)[:BEST_OF_KIND]]
+    return chosen
 
 
 def distinct(found: list[Place]) -> list[Hypothesis]:

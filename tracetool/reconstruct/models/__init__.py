@@ -40,7 +40,8 @@ class Hypothesis:
     of_last_max : float
         The same threshold in parts of CUBIC's last maximum; 0 without one.
     stood : float
-        Which part of the time for which the window stands at that size was over then.
+        Which part of the time for which the window stands at that size was over then, 0 to 1; below 0: as much was
+        left of its time at one segment less, since what an ACK before left over may have made it grow early.
     min_rtt_ns, min_rtt_since_ns : int
         Of BBR past startup: the smallest RTT that it remembers from before the capture, and when it was measured.
     rare : bool
