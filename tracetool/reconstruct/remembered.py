@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 #: Smallest RTTs tried: from the smallest that was seen down, each this part of the one before, to this part of it.
 STEP, LEAST = 0.99, 1 / 8
-#: Of a longer capture this many such RTTs are enough; over more of them the phases would run apart between two tries.
-ENOUGH_RTTS = 256
+#: Of a longer capture this many such RTTs are enough: over more the phases would run apart between two tries; and so
+#: many events, which are soon replayed.
+ENOUGH_RTTS, ENOUGH_EVENTS = 256, 1 << 15
 #: How often the step is halved around the best.
 REFINEMENTS = 2
 #: RTTs fit as well that miss no more segments than the best, these, and a part of those; far more ends the search.
@@ -95,7 +96,7 @@ def remembered(events: Ints, fit: Try) -> list[Hypothesis]:
         return []
     smallest = int(rtts.min())
     late = np.flatnonzero(head[:, rc.TIME] >= start + ENOUGH_RTTS * smallest)
-    head = head[: late[0]] if len(late) else head
+    head = head[: min(int(late[0]) if len(late) else len(head), ENOUGH_EVENTS)]
     missed: dict[int, float] = {}
 
     def least() -> float:

@@ -41,6 +41,8 @@ HOPELESS = 4
 CHANCE, PART_OF_CHANCE = 8, 1 / 2
 #: Thresholds that differ by less than this factor agree.
 AGREE = 1.1
+#: Fewer events show no growth; more show no more of the curve, and would take long.
+TOO_SHORT, LONG_ENOUGH = 64, 1 << 15
 #: Places that are tried on the whole flow.
 MOST_PLACES = 6
 
@@ -77,7 +79,7 @@ class Place:
 
 
 def head(events: Ints) -> Ints:
-    """Events up to the first reduction of the window.
+    """Events up to the first reduction of the window, but not too many.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def head(events: Ints) -> Ints:
         A view of the first rows.
     """
     reductions = np.flatnonzero(events[:, rc.OPS] & REDUCTIONS)
-    return events[: int(reductions[0])] if len(reductions) else events
+    return events[: min(int(reductions[0]) if len(reductions) else len(events), LONG_ENOUGH)]
 
 
 def places(events: Ints, fit: Try) -> list[Place]:
@@ -114,9 +116,9 @@ def places(events: Ints, fit: Try) -> list[Place]:
     56
     """
     before = head(events)
-    if not len(before):
-        return [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]
-
+    unknown = [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]
+    if len(before) < TOO_SHORT:
+        return unknown
     found: dict[tuple[float, float, float], Place] = {}
 
     def place(part: float, last: float, stood: float) -> float:
@@ -135,7 +137,7 @@ def places(events: Ints, fit: Try) -> list[Place]:
     first = next(iter(found.values()))
     window = first.window
     if not first.threshold:
-        return [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]  # it never shows
+        return unknown  # it never shows
     for last in OF_LAST_MAX:
         for part in GROWN_FROM:
             for stood in (HALF, -HALF):
