@@ -80,15 +80,13 @@ def batch_of(rows: Rows) -> Batch:
     """
     records = rows.records
     size = len(records)
-    key = records["flow"].astype(np.int64) << 40 | records["frame"]
-    order = np.argsort(key, kind="stable")  # runs sorted already: this merges them
-    flow = records["flow"][order].astype(np.int64)
-    starts = np.flatnonzero(np.diff(flow, prepend=-1))
-    bounds = np.append(starts, size).astype(np.int64)
+    order, flows, bounds = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size + 1, np.int64)
+    count = pr.sort_records(records, order, flows, bounds)
     columns = np.empty((pr.COLUMNS, size + 1), np.int64)
     way, ecn, sacks = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(len(rows.edges), np.int64)
     pr.columns_of(records, order, rows.edges, columns, way, ecn, sacks)
-    return made_of(columns, flow[starts], bounds, way, ecn, records["interface"][order], sacks)
+    interface = records["interface"][order]
+    return made_of(columns, flows[:count].copy(), bounds[: count + 1].copy(), way, ecn, interface, sacks)
 
 
 def made_of(

@@ -106,11 +106,11 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
     missing = np.bincount(batch_of, packets).astype(np.int64)
     waiting: dict[int, Pending] = {}
     held: deque[_Slice] = deque()
-    for rows in _slices(path, packets):
+    for rows, flow, edges_at in _slices(path, packets):
         part = _Slice(rows, spilled)
-        chosen = batch_of[rows.records["flow"]]
+        chosen = batch_of[flow]
         cuts = np.append(np.flatnonzero(np.diff(chosen, prepend=-1)), len(rows))
-        edges = np.append(0, np.cumsum(rows.records["edges"], dtype=np.int64))[cuts].tolist()
+        edges = edges_at[cuts].tolist()
         at = cuts.tolist()
         for k, batch in enumerate(chosen[cuts[:-1]].tolist()):
             pending = waiting.setdefault(batch, Pending())
@@ -124,25 +124,24 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
             held.popleft().spill()
 
 
-def _slices(path: Any, packets: Ints) -> Iterator[Rows]:
-    """Rows of the file, in pieces of its row groups, without flows that are not wanted."""
+def _slices(path: Any, packets: Ints) -> Iterator[tuple[Rows, Ints, Ints]]:
+    """Rows of the file without flows that are not wanted; of each the flow, and where its SACK edges begin.
+
+    They come in pieces of row groups.
+    """
     wanted = packets > 0
-    pool = pa.default_memory_pool()
     with pq.ParquetFile(path, read_dictionary=["direction"]) as file:
         for group in range(file.num_row_groups):
-            for piece in file.iter_batches(SLICE_ROWS, [group], COLUMNS):
+            for piece in file.iter_batches(SLICE_ROWS, [group], COLUMNS, use_threads=False):
                 rows = piece
                 if not wanted.all():
                     rows = rows.filter(pa.array(wanted[rows["flow"].to_numpy()]))
                 if rows.num_rows:
-                    made = records_of(rows)
-                    del rows, piece
-                    pool.release_unused()
-                    yield made
+                    yield records_of(rows)
 
 
-def records_of(rows: pa.RecordBatch) -> Rows:
-    """Rows of `packets` as records, in their order."""
+def records_of(rows: pa.RecordBatch) -> tuple[Rows, Ints, Ints]:
+    """Rows of `packets` as records, in their order; of each the flow, and where its SACK edges begin."""
     columns = {name: rows[name] for name in COLUMNS}
     words = columns["direction"].dictionary.to_pylist()
     columns["direction"] = columns["direction"].indices
@@ -153,7 +152,8 @@ def records_of(rows: pa.RecordBatch) -> Rows:
     given += (part for name in MAYBE for part in (_values(columns[name]), _bits(columns[name])))
     given += [edges_at, words.index("a2b") if "a2b" in words else -1, records]
     packet_records.records_of(*given)
-    return Rows(records, sack.values.to_numpy()[edges_at[0] : edges_at[-1]].astype(np.int64))
+    edges = sack.values.to_numpy()[edges_at[0] : edges_at[-1]].astype(np.int64)
+    return Rows(records, edges), columns["flow"].to_numpy(), edges_at - edges_at[0]
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:
