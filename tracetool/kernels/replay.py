@@ -20,6 +20,7 @@ from tracetool.kernels.replay_columns import (
     BACKOFF,
     BOARD_WIDTH,
     BY_TLP,
+    EVENT_WIDTH,
     FIRST_SEND,
     HEAD,
     IDLE,
@@ -98,6 +99,13 @@ def restart(s: Ints, seq: int) -> None:
     s[UNDO_MARKER] = -1
 
 
+@bare_kernel
+def clear(e: Ints) -> None:
+    """Make a row of zeros."""
+    for c in range(EVENT_WIDTH):
+        e[c] = 0
+
+
 @kernel
 def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int) -> Ints:
     """Put the segments of one frame on the board; returns the board, which may have grown."""
@@ -148,8 +156,7 @@ def replay(
     again, again_segments
         Filled here, one per packet: why it was sent again (BY_*, 0: it was not), and how many of its segments were.
     events : int64, shape (rows, EVENT_WIDTH)
-        Out: one row per event (see `replay_columns`), no more than there are packets; zero at the start, with one row
-        to spare.
+        Out: one row per event (see `replay_columns`), no more than there are packets; with one row to spare.
     """
     count = len(time)
     board = np.zeros((256, BOARD_WIDTH), np.int64)
@@ -212,6 +219,7 @@ def replay(
                 stop = min(stop, s[TAIL])
                 if n < stop:
                     why = why_again(board, s, n, now)
+                    clear(events[rows])
                     if timer_event(board, s, events[rows], why, n, i, now, sack):
                         rows += 1
                         e = events[rows - 1]
@@ -272,6 +280,7 @@ def replay(
             restart(s, ack[i])
             started = True
         e = events[rows]
+        clear(e)
         note_before(s, e, np.int64(ON_ACK), i, now)
         rows += 1
         if ack[i] > s[SND_NXT]:  # it acknowledges what the capture missed

@@ -180,8 +180,7 @@ def replay_senders(
     asked : int64, shape (senders, ASKED_WIDTH)
         Which senders, and what is known of each.
     events : int64, shape (rows, EVENT_WIDTH)
-        Out: rows from `replay` of one sender after the other; zero at the start, and as many as all their flows have
-        packets, and two.
+        Out: rows from `replay` of one sender after the other; as many as all their flows have packets, and two.
     at : int64, shape (senders + 1,)
         Out: where those of each sender begin, and their number.
     found : int64, shape (senders, FOUND_WIDTH)

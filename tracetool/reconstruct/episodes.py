@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tracetool.kernels import episodes as kernels
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
-from tracetool.kernels.rounds import count_rounds
-from tracetool.kernels.slow_starts import slow_start_spans
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 #: An exit below this part of the bandwidth-delay product is too early, one above the other fills a queue as deep as
 #: the path is long before anything else does.
 TOO_EARLY, OVERSHOOT = 0.75, 2.0
-#: The delivery rate after an exit is taken over this many round trips.
-RATE_ROUNDS = 4
-MAX_ROUNDS = 1000
 
 
 def slow_starts(found: Inferred) -> list[list[dict[str, Any]]]:
@@ -41,13 +37,14 @@ def slow_starts(found: Inferred) -> list[list[dict[str, Any]]]:
         Times in nanoseconds.
     """
     replayed, choices = found.replayed, found.choices
-    spans = np.empty((len(replayed.events), 3), np.int64)
-    count = slow_start_spans(replayed.events, replayed.at, choices.window, choices.table, choices.choice, spans)
+    spans = np.empty((len(replayed.events), kernels.SPAN_WIDTH), np.int64)
+    count = kernels.slow_start_spans(replayed.events, replayed.at, choices.window, choices.table, choices.choice, spans)
     rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
-    for sender, first, last in spans[:count].tolist():
+    for sender, first, last, rounds, until in spans[:count].tolist():
         mine = slice(replayed.at[sender], replayed.at[sender + 1])
         past = _Past(replayed.events[mine], choices.window[mine], choices.best(sender).algorithm == wc.BBR)
-        rows[sender].append(_slow_start(past, first, last, len(rows[sender]), choices.cause_confidence(sender)))
+        numbered = len(rows[sender]), choices.cause_confidence(sender)
+        rows[sender].append(_slow_start(past, first, last, rounds, until, *numbered))
     return rows
 
 
@@ -59,7 +56,9 @@ class _Past(NamedTuple):
     bbr: bool
 
 
-def _slow_start(past: _Past, first: int, last: int, number: int, confidence: float) -> dict[str, Any]:
+def _slow_start(
+    past: _Past, first: int, last: int, rounds: int, until: int, number: int, confidence: float
+) -> dict[str, Any]:
     """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did)."""
     events, window, _ = past
     ended = last < len(events)
@@ -75,7 +74,7 @@ def _slow_start(past: _Past, first: int, last: int, number: int, confidence: flo
     cause, evidence = _exit(past, end) if ended else ("none", "slow start was never left")
     min_rtt = int(events[end, rc.MIN_RTT_AFTER])
     cwnd = int(window[end, rw.OUT_CWND])
-    bdp = _bdp(events, end, min_rtt) if ended else None
+    bdp = _bdp(events, end, until, min_rtt) if ended else None
     ratio = cwnd / bdp if bdp else None
     verdict = "no_exit" if not ended else None
     if ratio is not None:
@@ -91,7 +90,7 @@ def _slow_start(past: _Past, first: int, last: int, number: int, confidence: flo
         "exit_cause": cause,
         "cwnd_exit_segments": cwnd if ended else None,
         "ssthresh_segments": threshold if ended and threshold < wc.INFINITE else None,
-        "rounds": count_rounds(events, first, end, MAX_ROUNDS),
+        "rounds": rounds,
         "min_rtt_ns": min_rtt or None,
         "rtt_exit_ns": (rtt if rtt > 0 else int(events[end, rc.SRTT_AFTER]) or None) if ended else None,
         "bdp_segments": bdp,
@@ -132,13 +131,11 @@ def _exit(past: _Past, end: int) -> tuple[str | None, str]:
     return None, "the window reached ssthresh"
 
 
-def _bdp(events: Ints, end: int, min_rtt: int) -> float | None:
+def _bdp(events: Ints, end: int, until: int, min_rtt: int) -> float | None:
     """Bandwidth-delay product, segments: delivery rate over the next round trips by the smallest RTT."""
     srtt = int(events[end, rc.SRTT_AFTER])
     if min_rtt <= 0 or srtt <= 0:
         return None
-    until = int(np.searchsorted(events[:, rc.TIME], events[end, rc.TIME] + RATE_ROUNDS * srtt))
-    until = min(until, len(events) - 1)
     elapsed = int(events[until, rc.TIME] - events[end, rc.TIME])
     delivered = int(events[until, rc.DELIVERED_BEFORE] - events[end, rc.DELIVERED_BEFORE])
     if elapsed < srtt or delivered <= 0:
@@ -159,39 +156,25 @@ def recoveries(found: Inferred) -> list[list[dict[str, Any]]]:
     list of list of dict
         Times in nanoseconds.
     """
-    events, at, window = found.replayed.events, found.replayed.at, found.choices.window
+    events, window = found.replayed.events, found.choices.window
     rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
-    ops = events[:, rc.OPS]
-    begins = np.flatnonzero(ops & (rc.OP_RECOVERY | rc.OP_CWR | rc.OP_RTO | rc.OP_TLP_LOSS))
-    if not len(begins):
-        return rows
-    senders = np.searchsorted(at, begins, side="right") - 1
-    beyond = at[senders + 1]  # where the sender's events end
-    following = np.append(begins[1:], len(events))
-    following = np.minimum(following, beyond)
-    quiet = np.append(np.flatnonzero(events[:, rc.STATE_AFTER] <= rc.DISORDER), len(events))
-    ends = quiet[np.searchsorted(quiet, begins)]
-    ended = ends < beyond
-    ends = np.where(ended, np.minimum(ends, following), beyond - 1)
-    lost = np.concatenate([[0], np.cumsum(events[:, rc.NEWLY_LOST])])
-    undos = np.concatenate([[0], np.cumsum((ops & (rc.OP_UNDO | rc.OP_UNDO_LATE)) != 0)])
-    # an undo can come a moment after the state is left, with the next DSACK
-    late = np.minimum(np.where(ended, np.minimum(following, beyond - 1), following) + 1, beyond)
-    for k, (sender, begin, end) in enumerate(zip(senders.tolist(), begins.tolist(), ends.tolist(), strict=True)):
-        op = int(ops[begin])
-        reduced = not op & rc.OP_RTO or bool(op & rc.OP_RTO_REDUCE)  # one timeout a window reduces, the next do not
-        before = int(window[begin, rw.OUT_PRIOR if reduced and window[begin, rw.OUT_PRIOR] else rw.OUT_CWND])
+    reduced = np.empty((len(events), kernels.REDUCTION_WIDTH), np.int64)
+    count = kernels.reductions(events, found.replayed.at, reduced)
+    for sender, begin, end, lost, undone in reduced[:count].tolist():
+        op = int(events[begin, rc.OPS])
+        counts = not op & rc.OP_RTO or bool(op & rc.OP_RTO_REDUCE)  # one timeout a window reduces, the next do not
+        before = int(window[begin, rw.OUT_PRIOR if counts and window[begin, rw.OUT_PRIOR] else rw.OUT_CWND])
         after = int(window[begin, rw.OUT_SSTHRESH_AFTER])
         rows[sender].append(
             {
                 "start": int(events[begin, rc.TIME]),
-                "end": int(events[end, rc.TIME]) if ended[k] else None,
+                "end": int(events[end, rc.TIME]) if end >= 0 else None,
                 "kind": "rto" if op & rc.OP_RTO else "cwr" if op & rc.OP_CWR else "fast",
                 "cwnd_before_segments": before,
                 "ssthresh_after_segments": after if after < wc.INFINITE else None,
-                "beta": after / before if reduced and after < wc.INFINITE and before else None,
-                "lost_segments": int(lost[end + 1] - lost[begin]),
-                "undone": bool(undos[late[k]] - undos[begin] > 0),
+                "beta": after / before if counts and after < wc.INFINITE and before else None,
+                "lost_segments": lost,
+                "undone": bool(undone),
             }
         )
     return rows

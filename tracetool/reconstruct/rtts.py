@@ -54,6 +54,6 @@ def rtts(batch: Batch, tracked: Tracked) -> pa.Table:
             "time": pa.array(batch.time[at]).view(pa.timestamp("ns", "UTC")),
             "rtt_ns": pa.array(np.where(echoed, tracked.rtt_ticks[at], tracked.rtt[at])),
             "method": dictionary((key >> 1).astype(np.int8), METHODS),
-            "seq": unless_negative(np.where(echoed, -1, tracked.rtt_seq[at]), may=True),
+            "seq": unless_negative(np.where(echoed, -1, tracked.rtt_seq[at])),
         }
     )

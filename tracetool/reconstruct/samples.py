@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +13,6 @@ from tracetool.kernels.known import known_bits
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from tracetool.reconstruct.sender import Inferred
@@ -77,29 +76,38 @@ def samples_table(found: Inferred, flows: Ints, ways: Ints) -> pa.Table:
         "flow": pa.array(np.repeat(flows.astype(np.int32), rows)),
         "direction": dictionary(np.repeat(ways.astype(np.int8), rows), DIRECTIONS),
         "origin": dictionary(np.zeros(size, np.int8), ("inferred",)),
-        **{name: unless_negative(numbers[at, :size], may=name in UNKNOWN) for at, name in enumerate(NUMBERS)},
+        **{
+            name: unless_negative(numbers[at, :size]) if name in UNKNOWN else pa.array(numbers[at, :size])
+            for at, name in enumerate(NUMBERS)
+        },
         **{name: dictionary(words[at, :size].view(np.int8), WORDS[name]) for at, name in enumerate(WORDS)},
-        "cc": dictionary(np.repeat(cc, rows), known),
+        "cc": dictionary(np.repeat(cc, rows), tuple(known)),
     }
     columns["time"] = columns["time"].view(pa.timestamp("ns", "UTC"))
     return pa.table(columns)
 
 
-def unless_negative(values: npt.NDArray[np.signedinteger[Any]], *, may: bool) -> pa.Array:
-    """Numbers as an Arrow array, in the same memory; where they `may` be unknown, those below 0 are null."""
+def unless_negative(values: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
+    """Numbers as an Arrow array, in the same memory; those below 0 are null."""
     values = np.ascontiguousarray(values)
-    bits, unknown = None, 0
-    if may and len(values):
-        bits = np.empty(-(-len(values) // 8), np.uint8)
-        unknown = known_bits(values, bits)
+    bits = np.empty(-(-len(values) // 8), np.uint8)
+    unknown = known_bits(values, bits) if len(values) else 0
     buffers = [pa.py_buffer(bits) if unknown else None, pa.py_buffer(values)]
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers, unknown)
 
 
-def dictionary(codes: npt.NDArray[np.int8], words: Sequence[str]) -> pa.DictionaryArray:
+def dictionary(codes: npt.NDArray[np.signedinteger[Any]], words: tuple[str, ...]) -> pa.DictionaryArray:
     """Words by their positions; a negative one is null. Words may be there twice."""
+    moved, known = _distinct(words)
+    codes = codes.astype(np.int8)
+    if moved is not None:  # else Parquet's dictionary page ends with whatever was in memory
+        codes = np.where(codes < 0, np.int8(-1), moved[codes])
+    return pa.DictionaryArray.from_arrays(unless_negative(codes), known)
+
+
+@functools.cache
+def _distinct(words: tuple[str, ...]) -> tuple[npt.NDArray[np.int8] | None, pa.Array]:
+    """Words without those that are there twice, and where each is then; None: where it was."""
     places = {word: at for at, word in enumerate(dict.fromkeys(words))}
-    if len(places) < len(words):  # else Parquet's dictionary page ends with whatever was in memory
-        codes = np.where(codes < 0, -1, np.array([places[word] for word in words])[codes]).astype(np.int8)
-        words = list(places)
-    return pa.DictionaryArray.from_arrays(unless_negative(codes, may=True), pa.array(words, pa.string()))
+    moved = np.array([places[word] for word in words], np.int8) if len(places) < len(words) else None
+    return moved, pa.array(places, pa.string())
