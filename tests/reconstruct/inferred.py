@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from tests.reconstruct.packets import asked, batch_of
+from tracetool import tables
 from tracetool.kernels import replay_columns as rc
-from tracetool.reconstruct.directions import tables_of
+from tracetool.reconstruct.directions import found_tables
 from tracetool.reconstruct.sender import infer
 
 TRIGGERS = {rc.BY_UNKNOWN: "unknown", rc.BY_FAST: "fast", rc.BY_RTO: "rto", rc.BY_TLP: "tlp"}
@@ -20,7 +21,11 @@ def inferred_of(packets, facts):
     copies = np.zeros(len(packets), bool)
     found = infer(batch_of(packets), copies, asked(facts), np.array([facts.window_scale is not None]))
     one = np.zeros(1, np.int64)
-    frames = {name: pl.from_arrow(table) for name, table in tables_of(found, one, one).items()}
+    made = found_tables(found, one, one)
+    frames = {"samples": pl.from_arrow(made.pop("samples"))}
+    for name, rows in made.items():
+        named = tables.from_rows(name, [{"input": "x", **row} for row in rows])
+        frames[name] = pl.from_arrow(named).drop("input")
     again = found.replayed.again
     sent = np.flatnonzero(again)
     frames["retransmissions"] = pl.DataFrame(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import polars as pl
-import pyarrow as pa
 
-from tracetool import tables
 from tracetool.kernels import senders as ks
 from tracetool.reconstruct.batch import DIRECTIONS
 from tracetool.reconstruct.episodes import recoveries, slow_starts
@@ -20,17 +17,36 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+    import pyarrow as pa
 
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.facts import Facts
     from tracetool.reconstruct.sender import Inferred
 
     Ints = npt.NDArray[np.int64]
+    Made: TypeAlias = pa.Table | list[dict[str, Any]]
+
+
+class Named(NamedTuple):
+    """The congestion control of some senders.
+
+    Attributes
+    ----------
+    flows, ways
+        Flow number of each, and the direction of its data (0 for a2b).
+    cc, cc_confidence
+        See `tracetool.reconstruct.sender.Inferred`.
+    """
+
+    flows: Ints
+    ways: Ints
+    cc: list[str | None]
+    cc_confidence: list[float | None]
 
 
 def infer_directions(
     batch: Batch, copy: npt.NDArray[np.bool_], facts: Facts, places: Sequence[str], carries: npt.NDArray[np.bool_]
-) -> tuple[dict[str, pa.Table], pl.DataFrame]:
+) -> tuple[dict[str, Made], Named]:
     """Infer what the senders of a batch were doing.
 
     Parameters
@@ -49,12 +65,12 @@ def infer_directions(
     Returns
     -------
     tuple
-        Tables `samples`, `recoveries` and `slow_starts` without the column `input`; and flow, direction, cc and
-        cc_confidence of each direction looked at.
+        What is to be in the tables `samples`, `recoveries` and `slow_starts`, and the congestion control of each
+        direction looked at.
 
     Examples
     --------
-    >>> infer_directions(batch, tracked.copy, facts, places, payload > 0)[1]["cc"]  # doctest: +SKIP
+    >>> infer_directions(batch, tracked.copy, facts, places, payload > 0)[1].cc  # doctest: +SKIP
     """
     flow, way = np.nonzero(carries)
     asked = np.empty((len(flow), ks.ASKED_WIDTH), np.int64)
@@ -64,48 +80,40 @@ def infer_directions(
     asked[:, ks.ELSEWHERE] = np.array([place in ELSEWHERE for place in places])[flow]
     found = infer(batch, copy, asked, facts.scale[flow, 1 - way] >= 0)
     numbers = batch.flows[flow]
-    cc = pl.DataFrame(
-        {
-            "flow": numbers.astype(np.int32),
-            "direction": [DIRECTIONS[one] for one in way.tolist()],
-            "cc": found.cc,
-            "cc_confidence": found.cc_confidence,
-        },
-        schema={"flow": pl.Int32, "direction": pl.String, "cc": pl.String, "cc_confidence": pl.Float64},
-    )
-    return tables_of(found, numbers, way), cc
+    return found_tables(found, numbers, way), Named(numbers, way, found.cc, found.cc_confidence)
 
 
-def tables_of(found: Inferred, flows: Ints, ways: Ints) -> dict[str, pa.Table]:
-    """Tables `samples`, `recoveries` and `slow_starts` of some senders, without the column `input`.
+def found_tables(found: Inferred, flows: Ints, ways: Ints) -> dict[str, Made]:
+    """What is to be in the tables `samples`, `recoveries` and `slow_starts`, without the column `input`.
 
     Parameters
     ----------
     found
-        What the inference says of them.
+        What the inference says of some senders.
     flows, ways
         Flow number of each, and the direction of its data (0 for a2b).
 
+    Returns
+    -------
+    dict
+        A table of samples, and of the others, which are few, rows.
+
     Examples
     --------
-    >>> tables_of(infer(batch, copy, asked, known), flows, ways)["samples"].num_rows  # doctest: +SKIP
+    >>> found_tables(infer(batch, copy, asked, known), flows, ways)["samples"].num_rows  # doctest: +SKIP
     2911
     """
     return {
         "samples": samples_table(found, flows, ways),
-        "recoveries": _joined("recoveries", recoveries(found), flows, ways),
-        "slow_starts": _joined("slow_starts", slow_starts(found), flows, ways),
+        "recoveries": _keyed(recoveries(found), flows, ways),
+        "slow_starts": _keyed(slow_starts(found), flows, ways),
     }
 
 
-def _joined(table: str, found: Sequence[list[dict[str, Any]]], flows: Ints, ways: Ints) -> pa.Table:
-    """Rows of many flows as a table without the column `input`."""
-    counts = [len(rows) for rows in found]
-    joined = [row for rows in found for row in rows]
-    keys: dict[str, Any] = {
-        "flow": np.repeat(flows, counts).astype(np.int32),
-        "direction": pa.array([DIRECTIONS[way] for way in np.repeat(ways, counts).tolist()], pa.string()),
-    }
-    fields = [field for field in tables.schema(table) if field.name not in {"input", *keys}]
-    columns = {field.name: pa.array([row[field.name] for row in joined], field.type) for field in fields}
-    return pa.table({**keys, **columns})
+def _keyed(found: Sequence[list[dict[str, Any]]], flows: Ints, ways: Ints) -> list[dict[str, Any]]:
+    """Rows of many flows, with their flow and direction."""
+    return [
+        {"flow": flow, "direction": DIRECTIONS[way], **row}
+        for rows, flow, way in zip(found, flows.tolist(), ways.tolist(), strict=True)
+        for row in rows
+    ]

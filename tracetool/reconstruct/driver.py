@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracetool import tables
-from tracetool.reconstruct.batch import batch_of
+from tracetool.reconstruct.batch import DIRECTIONS, batch_of
 from tracetool.reconstruct.directions import infer_directions
 from tracetool.reconstruct.events import events
 from tracetool.reconstruct.facts import facts_of
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from tracetool.dataset import Dataset, InputWriter
     from tracetool.ingest import Progress
+    from tracetool.reconstruct.directions import Made, Named
     from tracetool.reconstruct.facts import Facts
     from tracetool.reconstruct.stats import Counted
     from tracetool.reconstruct.whole_flows import Pending, Rows
@@ -47,6 +48,8 @@ INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stat
 
 #: Rows of a table are written so many at a time: the index of a Parquet file grows with its row groups.
 WRITTEN_ROWS = 1 << 16
+#: The same of tables with few rows, which until then are dictionaries.
+LISTED_ROWS = 1 << 12
 #: Rows of `flow_stats` are made of so many flows at once, or of the RTT samples of so many packets.
 STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 20
 
@@ -60,13 +63,15 @@ class Results:
     packets
         Their number.
     tables
-        Tables by name, without the column `input`; not yet `flow_stats`.
+        By name: tables, or rows, without the column `input`; not yet `flow_stats`.
     flows
         Their numbers.
     places
         Where each was captured.
     counted
-        What `flow_stats` is made of, beside `cc`: flow, direction, cc, cc_confidence.
+        What `flow_stats` is made of, beside `named`.
+    named
+        Congestion control of the directions that carry data.
     odd
         What they tell of the capture.
     copies
@@ -74,11 +79,11 @@ class Results:
     """
 
     packets: int
-    tables: dict[str, pa.Table]
+    tables: dict[str, Made]
     flows: npt.NDArray[np.int64]
     places: list[str]
     counted: Counted
-    cc: pl.DataFrame
+    named: Named
     odd: pl.DataFrame
     copies: Counter[int]
 
@@ -159,14 +164,14 @@ class _Gathered:
 
     def __init__(self, writer: InputWriter, name: str) -> None:
         self._writer, self._name = writer, name
-        self._parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+        self._parts: defaultdict[str, list[Any]] = defaultdict(list)
         self._rows: Counter[str] = Counter()
 
-    def add(self, table: str, rows: pa.Table) -> None:
+    def add(self, table: str, rows: Made) -> None:
         """Take in rows of a table, without the column `input`."""
         self._parts[table].append(rows)
-        self._rows[table] += rows.num_rows
-        if self._rows[table] >= WRITTEN_ROWS:
+        self._rows[table] += len(rows)
+        if self._rows[table] >= (WRITTEN_ROWS if isinstance(rows, pa.Table) else LISTED_ROWS):
             self._write(table)
 
     def close(self) -> None:
@@ -176,8 +181,18 @@ class _Gathered:
 
     def _write(self, table: str) -> None:
         del self._rows[table]
-        rows = pa.concat_tables(self._parts.pop(table)).unify_dictionaries()
+        parts = self._parts.pop(table)
+        if isinstance(parts[0], list):
+            rows = _table(table, [row for part in parts for row in part])
+        else:
+            rows = pa.concat_tables(parts).unify_dictionaries()
         self._writer.write(table, _named(table, rows, self._name))
+
+
+def _table(table: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as a table without the column `input`."""
+    fields = [field for field in tables.schema(table) if field.name != "input"]
+    return pa.table({field.name: pa.array([row[field.name] for row in rows], field.type) for field in fields})
 
 
 def _results(
@@ -217,11 +232,11 @@ def work(packets: Rows, facts: Facts) -> Results:
     payload = np.zeros((len(batch.flows), 2), np.int64)
     np.add.at(payload, (batch.flow, batch.way), batch.payload)
     places = vantage(found.echo, payload)
-    inferred, cc = infer_directions(batch, found.copy, known, places, (payload > 0) & known.tcp[:, None])
+    inferred, named = infer_directions(batch, found.copy, known, places, (payload > 0) & known.tcp[:, None])
     happened = events(batch, found)
     made = {**inferred, "rtts": rtts(batch, found), "events": happened}
     copies = Counter(batch.interface[found.copy].tolist())
-    return Results(len(batch), made, batch.flows, places, counted(batch, found), cc, tally(happened), copies)
+    return Results(len(batch), made, batch.flows, places, counted(batch, found), named, tally(happened), copies)
 
 
 def _stats(results: Sequence[Results], flows: pl.DataFrame) -> pa.Table:
@@ -229,8 +244,22 @@ def _stats(results: Sequence[Results], flows: pl.DataFrame) -> pa.Table:
     places = pl.Series([place for result in results for place in result.places], dtype=pl.String)
     rows = flows[np.concatenate([result.flows for result in results])].with_columns(vantage=places)
     stats = flow_stats([result.counted for result in results], rows)
-    named = pl.concat([result.cc for result in results])
-    return tables.of_frame(stats.join(named, ["flow", "direction"], how="left"))
+    return tables.of_frame(stats.join(_named_by_sends(results), ["flow", "direction"], how="left"))
+
+
+def _named_by_sends(results: Sequence[Results]) -> pl.DataFrame:
+    """Congestion control by flow and direction."""
+    named = [result.named for result in results]
+    ways = np.concatenate([one.ways for one in named])
+    return pl.DataFrame(
+        {
+            "flow": np.concatenate([one.flows for one in named]).astype(np.int32),
+            "direction": np.array(DIRECTIONS)[ways],
+            "cc": [name for one in named for name in one.cc],
+            "cc_confidence": [sure for one in named for sure in one.cc_confidence],
+        },
+        schema={"flow": pl.Int32, "direction": pl.String, "cc": pl.String, "cc_confidence": pl.Float64},
+    )
 
 
 def _named(table: str, rows: pa.Table, name: str) -> pa.Table:

@@ -1,0 +1,218 @@
+"""Kernels that work on all flows of a batch do what their slow twins do with one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.naive import choice as naive_choice
+from tests.naive import episodes as naive_episodes
+from tests.naive import rows as naive_rows
+from tests.naive import sender as naive_sender
+from tests.reconstruct.packets import FlowPackets, asked, batch_of
+from tests.reconstruct.test_replay_kernels import hostile
+from tests.reconstruct.test_sender import FACTS, SENDERS
+from tracetool.kernels import episodes, event_rows, packet_records, rtt_rows
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
+from tracetool.kernels import window_columns as wc
+from tracetool.kernels.known import known_bits
+from tracetool.kernels.sorting import sort_positions
+from tracetool.reconstruct.hypotheses import choose
+from tracetool.reconstruct.models import hypotheses
+from tracetool.reconstruct.replayed import replayed
+from tracetool.reconstruct.whole_flows import records_of
+
+SEEDS = st.integers(0, 2**32 - 1)
+MANY = settings(max_examples=100, deadline=None)
+
+
+@given(SEEDS, st.integers(0, 40), st.sampled_from([np.int8, np.int32, np.int64]))
+@MANY
+def test_bits_of_known_numbers_are_packed_as_numpy_packs_them(seed, size, kind):
+    values = np.random.default_rng(seed).integers(-2, 3, size).astype(kind)
+    bits = np.empty(-(-size // 8), np.uint8)
+    assert known_bits(values, bits) == (values < 0).sum()
+    assert np.array_equal(bits, np.packbits(values >= 0, bitorder="little"))
+
+
+@given(SEEDS, st.integers(0, 70))
+@MANY
+def test_positions_are_sorted_as_numpy_sorts_them(seed, size):
+    columns = np.random.default_rng(seed).integers(0, 4, (3, size))
+    order = np.empty(size, np.int64)
+    sort_positions(*columns, order)
+    assert np.array_equal(order, np.lexsort(columns[::-1]))
+
+
+@given(SEEDS, st.integers(1, 80), st.integers(1, 5))
+@MANY
+def test_records_are_sorted_by_flow_and_frame(seed, size, slices):
+    rng = np.random.default_rng(seed)
+    records = np.zeros(size, packet_records.RECORD)
+    records["flow"] = rng.integers(7, 12, size)
+    records["frame"] = rng.permutation(size)
+    records["way"] = rng.integers(0, 2, size)
+    part = np.sort(rng.integers(0, slices, size))  # as they are read: slice by slice, each sorted by flow and direction
+    records = records[np.lexsort((records["frame"], records["way"], records["flow"], part))]
+    order, flows, bounds = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size + 1, np.int64)
+    count = packet_records.sort_records(records, order, flows, bounds)
+    assert np.array_equal(order, np.lexsort((records["frame"], records["flow"])))
+    numbers, starts = np.unique(records["flow"][order], return_index=True)
+    assert flows[:count].tolist() == numbers.tolist()
+    assert bounds[: count + 1].tolist() == [*starts, size]
+
+
+@given(SEEDS, st.integers(1, 30))
+@MANY
+def test_columns_of_packets_become_records_and_columns_again(seed, size):
+    rng = np.random.default_rng(seed)
+    kinds = {
+        "frame": "i8", "time": "i8", "flow": "i4", "payload_bytes": "i8", "segments": "i4", "frame_bytes": "i8",
+        "captured_bytes": "i8", "seq": "i8", "ack": "i8", "flags": "u2", "window_bytes": "i8", "window_raw": "u2",
+        "tsval": "i8", "tsecr": "i8", "ip_id": "i4", "ecn": "u1", "interface": "i4",
+    }  # fmt: skip
+    nullable = [*kinds][7:]
+    columns = {
+        name: pa.array(
+            rng.integers(0, 4 if name == "ecn" else 1 << 14, size).astype(kind),
+            mask=rng.random(size) < 0.3 if name in nullable else None,
+        )
+        for name, kind in kinds.items()
+    }
+    columns["window_raw"] = pa.array(rng.integers(0, 2, size).astype("u2"), mask=rng.random(size) < 0.3)
+    columns["direction"] = pa.array(rng.choice(["a2b", "b2a"], size).tolist()).dictionary_encode()
+    sack = [
+        None if rng.random() < 0.5 else rng.integers(0, 99, 2 * int(rng.integers(0, 4))).tolist() for _ in range(size)
+    ]
+    columns["sack"] = pa.array(sack, pa.list_(pa.int64()))
+    whole = pa.RecordBatch.from_pydict(columns)
+    first = int(rng.integers(0, size))
+    rows = whole.slice(first)  # bits and edges that do not begin at 0, too
+    (records, edges), flow, edges_at = records_of(rows)
+    count = len(records)
+    assert flow.tolist() == rows["flow"].to_pylist()
+    assert [edges[a:b].tolist() for a, b in zip(edges_at[:-1], edges_at[1:], strict=True)] == [
+        s or [] for s in sack[first:]
+    ]
+    made = np.empty((packet_records.COLUMNS, count + 1), np.int64)
+    way, ecn, sacks = np.empty(count, np.uint8), np.empty(count, np.uint8), np.empty(len(edges), np.int64)
+    packet_records.columns_of(records, np.arange(count), edges, made, way, ecn, sacks)
+    assert way.tolist() == [int(word == "b2a") for word in rows["direction"].to_pylist()]
+    assert ecn.tolist() == [value or 0 for value in rows["ecn"].to_pylist()]
+    names = {
+        "TIME": "time", "SEQ": "seq", "ACK": "ack", "PAYLOAD": "payload_bytes", "TSVAL": "tsval", "TSECR": "tsecr",
+        "SEGMENTS": "segments", "WINDOW_RAW": "window_raw", "FRAME": "frame", "FRAME_BYTES": "frame_bytes",
+        "CAPTURED": "captured_bytes", "IP_ID": "ip_id",
+    }  # fmt: skip
+    for at, name in names.items():
+        expected = [-1 if value is None else value for value in rows[name].to_pylist()]
+        assert made[getattr(packet_records, at), :-1].tolist() == expected, name
+    assert made[packet_records.FLAGS, :-1].tolist() == [value or 0 for value in rows["flags"].to_pylist()]
+    raw, scaled = rows["window_raw"].to_pylist(), rows["window_bytes"].to_pylist()
+    windows = [0 if r == 0 else -1 if s is None else s for r, s in zip(raw, scaled, strict=True)]
+    assert made[packet_records.WINDOW, :-1].tolist() == windows
+
+
+def told(rng, size, disorder):
+    """Packets of three flows, and what the tracking kernels may have said of each."""
+    bounds = np.sort(np.append(rng.integers(0, size + 1, 2), [0, size]))
+    time = np.sort(rng.integers(0, max(size // 2, 1), size))
+    time = rng.permutation(time) if disorder else time
+    return bounds, {
+        "way": rng.integers(0, 2, size).astype(np.uint8), "time": time, "seq": rng.integers(-3, 9, size),
+        "ack": rng.integers(0, 9, size), "payload": rng.integers(0, 9, size), "segments": rng.integers(0, 3, size),
+        "copy": (rng.random(size) < 0.1).astype(np.uint8), "kind": rng.integers(0, 7, size).astype(np.uint8),
+        "trigger": rng.integers(0, 5, size).astype(np.uint8), "evidence": rng.integers(0, 17, size).astype(np.uint8),
+        "again": rng.integers(0, 9, size), "again_segments": rng.integers(0, 3, size),
+        "missing_at": rng.integers(0, 9, (size, 2)), "missing": rng.integers(-2, 3, (size, 2)),
+        "marks": (rng.integers(0, 64, size) * (rng.random(size) < 0.4)).astype(np.uint8),
+    }  # fmt: skip
+
+
+SIZES = st.sampled_from([0, 1, 5, 40, 900])  # 900 out of order are too many moves
+
+
+@given(SEEDS, SIZES, st.booleans())
+@MANY
+def test_events_are_listed_in_the_order_of_the_table(seed, size, disorder):
+    bounds, p = told(np.random.default_rng(seed), size, disorder)
+    room = event_rows.event_rows(bounds, *p.values(), np.empty((0, event_rows.ROW_WIDTH), np.int64))
+    rows = np.full((room, event_rows.ROW_WIDTH), -99)
+    assert event_rows.event_rows(bounds, *p.values(), rows) == room
+    flow_of = np.repeat(range(3), np.diff(bounds)).tolist()
+    assert rows.tolist() == [list(row) for row in naive_rows.events({k: v.tolist() for k, v in p.items()}, flow_of)]
+
+
+@given(SEEDS, SIZES, st.booleans())
+@MANY
+def test_round_trip_times_are_listed_in_the_order_of_the_table(seed, size, disorder):
+    rng = np.random.default_rng(seed)
+    bounds, p = told(rng, size, disorder)
+    flags = rng.choice([16, 16, 18], size)
+    some = {name: rng.integers(-2, 4, size) for name in ("rtt", "rtt_seq", "rtt_ticks")}
+    packet, key = np.empty(2 * size, np.int64), np.empty(2 * size, np.int64)
+    rows = rtt_rows.rtt_rows(bounds, p["way"], p["time"], flags, *some.values(), packet, key)
+    columns = {k: v.tolist() for k, v in {**p, **some, "flags": flags}.items()}
+    expected = naive_rows.rtts(columns, np.repeat(range(3), np.diff(bounds)).tolist())
+    assert list(zip(packet[:rows].tolist(), key[:rows].tolist(), strict=True)) == expected
+
+
+@given(SEEDS, st.integers(0, 40), st.integers(0, 40))
+@MANY
+def test_episodes_are_those_of_each_sender_alone(seed, one, other):
+    rng = np.random.default_rng(seed)
+    size = one + other
+    events, window = np.zeros((size, rc.EVENT_WIDTH), np.int64), np.zeros((size, rw.OUT_WIDTH), np.int64)
+    events[:, rc.OPS] = rng.integers(0, 256, size) * (rng.random(size) < 0.4)
+    events[:, rc.STATE_AFTER] = rng.choice([rc.OPEN, rc.DISORDER, rc.CWR_STATE, rc.RECOVERY, rc.LOSS], size)
+    events[:, rc.NEWLY_LOST] = rng.integers(0, 3, size)
+    window[:, rw.OUT_CWND_AFTER], window[:, rw.OUT_SSTHRESH_AFTER] = rng.integers(0, 3, (2, size))
+    window[:, rw.OUT_MODE] = rng.integers(0, 2, size)
+    at = np.array([0, one, size])
+    table = np.zeros((2, wc.HYPOTHESIS_WIDTH), np.int64)
+    table[:, wc.CC] = wc.CUBIC, wc.BBR
+    choice = np.array([[0, 0], [1, 0]])
+    spans = np.empty((size, episodes.SPAN_WIDTH), np.int64)
+    count = episodes.slow_start_spans(events, at, window, table, choice, spans)
+    reduced = np.empty((size, episodes.REDUCTION_WIDTH), np.int64)
+    reductions = episodes.reductions(events, at, reduced)
+    for sender, mine in enumerate((slice(0, one), slice(one, size))):
+        expected = naive_episodes.slow_starts(events[mine], window[mine], bbr=sender == 1)
+        found = spans[:count][spans[:count, episodes.SENDER] == sender]
+        assert [(a, b) for a, b in found[:, [episodes.FIRST, episodes.LAST]].tolist()] == expected
+        rows = reduced[:reductions][reduced[:reductions, episodes.SENDER] == sender]
+        assert [
+            (begin - mine.start, end - mine.start if end >= 0 else -1, lost, bool(undone))
+            for _, begin, end, lost, undone in rows.tolist()
+        ] == naive_episodes.reductions(events[mine])
+
+
+def senders():
+    """Simulated senders, whole and from the middle on, and packets that no TCP sends."""
+    for cc, more, path in SENDERS.values():
+        rows, _ = naive_sender.run(cc, naive_sender.Path(**path), 3, **more)
+        yield FlowPackets(**naive_sender.packets(rows)), FACTS
+    for seed in range(20):
+        yield hostile(np.random.default_rng(seed), 120), FACTS
+
+
+@pytest.mark.parametrize("tolerance", [0, 3])
+def test_the_choice_is_that_of_its_twin(tolerance):
+    for packets, facts in senders():
+        found = replayed(batch_of(packets), np.zeros(len(packets), bool), asked(facts))
+        if not found.begun[0]:
+            continue  # their hypotheses depend on a search
+        mss = int(found.mss[0])
+        chosen = choose(found, np.array([tolerance]))
+        expected = naive_choice.choose(found.events, hypotheses(), mss, tolerance, begun=True)
+        best, window, low, high, agreed, cc, sure = expected
+        assert chosen.best(0) == best
+        assert np.array_equal(chosen.window, window)
+        assert np.array_equal(chosen.low, low)
+        assert np.array_equal(chosen.high, high)
+        assert chosen.told[0, 2] == agreed
+        assert chosen.cc(0) == (cc, sure)

@@ -1,0 +1,104 @@
+"""Twin of `tracetool.kernels.window_choice`: hypotheses as objects, tried and compared with Python's own lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels import replay_window as rw
+from tracetool.kernels import window_columns as wc
+
+INITIAL_WINDOW = 10
+AS_GOOD, GIVE_UP, UNEXPLAINED, WELL, LOOSE = 0.002, 20, 0.25, 0.02, 1 / 8
+
+
+@dataclass
+class Fit:
+    """How a hypothesis fits."""
+
+    hypothesis: object
+    window: np.ndarray
+    misfit: float
+    judged: float
+    lowered: float
+    spread: float
+    shown: bool
+
+
+def loose(hypothesis, spread):
+    """What BBR pays."""
+    return 0 if hypothesis.cc != "bbr" else LOOSE / 2 if spread > 0.5 else LOOSE
+
+
+def fit(events, hypothesis, mss, tolerance, limit, groups):
+    """Replay one hypothesis; beyond the limit the misfit is a lower bound."""
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    out = np.zeros((len(events), rw.OUT_WIDTH), np.int64)
+    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance if hypothesis.cc == "bbr" else 0)
+    rw.replay_window(events, numbers, w, out, limit)
+    missed = int(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
+    spread = w[wc.FIT_SPREAD] / max(w[wc.FIT_BURSTS], 1)
+    if missed <= limit:
+        groups = int(w[wc.FIT_GROUPS])
+    return Fit(
+        hypothesis,
+        out,
+        missed / max(groups, 1) + loose(hypothesis, spread),
+        w[wc.FIT_JUDGED] / max(w[wc.FIT_ROUNDS], 1),
+        w[wc.FIT_LOWERED] / max(w[wc.FIT_JUDGED], 1),
+        spread,
+        bool(w[wc.WINDOW_SHOWN]),
+    )
+
+
+def picked(fits, near, begun):
+    """The most usual of the best, but for senders whose window hardly showed, or was never filled."""
+    least = min(f.misfit for f in fits)
+    best = next(f for f in fits if f.misfit <= least + near)
+    bbr = [f for f in fits if f.hypothesis.cc == "bbr"]
+    if best not in bbr and best.judged < 0.1:
+        paced = [f for f in bbr if f.spread > 0.5 and f.misfit < 2 * UNEXPLAINED]
+        best = min(paced, key=lambda f: f.misfit, default=best)
+    if begun and best not in bbr and best.lowered > 0.4:
+        less = [f for f in bbr if f.misfit - LOOSE / 2 < best.misfit]
+        best = min(less, key=lambda f: f.misfit, default=best)
+    return best if begun or best.shown else fits[0]
+
+
+def first_exit(window):
+    """Where HyStart first ended slow start."""
+    return np.flatnonzero(window[:, rw.OUT_FOUND])[:1].tolist()
+
+
+def choose(events, hypotheses, mss, tolerance, *, begun):
+    """The hypothesis, its window, least and largest window, part that agrees, what is said, and how sure."""
+    groups = int(((events[:, rc.SENT_NEW] > 0) | (events[:, rc.SENT_AGAIN] > 0)).sum())
+    unbounded = 1 << 62
+    if groups < 10:
+        only = fit(events, hypotheses[0], mss, 0, unbounded, groups)
+        cwnd = only.window[:, rw.OUT_CWND]
+        return hypotheses[0], only.window, cwnd, cwnd, 1.0, None, None
+    near = AS_GOOD + 1 / groups
+    fits: list[Fit] = []
+    for rare in (False, True):
+        if rare and min((f.misfit for f in fits), default=np.inf) < WELL:
+            break
+        for hypothesis in (h for h in hypotheses if h.rare == rare):
+            least = min((f.misfit for f in fits), default=np.inf)
+            enough = min(GIVE_UP * (least + near), max(UNEXPLAINED, 2 * least))
+            limit = int(min(enough, 1e6) * groups) if fits else 1 << 40
+            fits.append(fit(events, hypothesis, mss, tolerance, limit, groups))
+    best = picked(fits, near, begun)
+    same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
+    final = fit(events, best.hypothesis, mss, tolerance, unbounded, groups)
+    windows = [fit(events, f.hypothesis, mss, tolerance, unbounded, groups).window for f in same]
+    all_cwnd = np.array([w[:, rw.OUT_CWND] for w in (final.window, *windows)])
+    agreed = np.mean([first_exit(w) == first_exit(final.window) for w in (final.window, *windows)])
+    shape = best.hypothesis, final.window, all_cwnd.min(axis=0), all_cwnd.max(axis=0), agreed
+    if final.misfit - loose(best.hypothesis, final.spread) > UNEXPLAINED:
+        return *shape, "unknown", 0.0
+    others = (f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc)
+    sure = 1 - (final.misfit + near) / (min(others, default=final.misfit) + near)
+    return *shape, best.hypothesis.cc, round(min(max(sure, 0.0), 1.0), 3)
