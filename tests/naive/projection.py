@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 STRETCH_NS = 4_000_000
 #: Data that left within this time of an ACK was let go by it.
 AT_ONCE_NS = 2_000_000
+#: A packet that came late is looked for among so many that came before it.
+MOST_LATE = 256
 
 
 def way_to_sender(packets: FlowPackets) -> int:
@@ -73,8 +75,23 @@ def project(packets: FlowPackets) -> FlowPackets:
     ack, data, first, after = _echoes(packets)
     if len(ack) and len(data):
         time[data] = _departures(packets, time, ack, data, first, after)
+        _put_before(packets, time)
     order = np.lexsort((np.where(packets.outbound, packets.seq, 0), packets.outbound, time))
     return _picked(packets, order, time)
+
+
+def _put_before(packets: FlowPackets, time: Ints) -> None:
+    """Data that the network reordered left before all that goes beyond it and has no older timestamp."""
+    data = [i for i in range(len(packets)) if packets.outbound[i] and packets.payload[i] > 0]
+    top = -1
+    for place, i in enumerate(data):
+        if packets.seq[i] < top and packets.tsval[i] >= 0:
+            for k in reversed(data[max(place - MOST_LATE, 0) : place]):
+                if packets.seq[k] <= packets.seq[i]:
+                    break
+                if packets.tsval[k] >= 0 and _after(packets.tsval[k : k + 1], int(packets.tsval[i]))[0] >= 0:
+                    time[i] = min(time[i], time[k])
+        top = max(top, packets.seq[i])
 
 
 def _echoes(packets: FlowPackets) -> tuple[Ints, Ints, Ints, Ints]:

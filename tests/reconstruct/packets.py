@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tracetool.kernels import missed
 from tracetool.kernels import packet_records as pr
 from tracetool.kernels import senders as ks
 from tracetool.reconstruct.batch import made_of
@@ -105,6 +106,11 @@ def project(packets):
     time, order = np.empty(len(packets), np.int64), np.empty(len(packets), np.int64)
     flags = packets.flags.astype(np.uint16)
     ks.arrange(columns_of(packets)[: pr.REPLAYED], packets.outbound, flags, len(packets), time, order)
+    return picked(packets, order, time)
+
+
+def picked(packets, order, time):
+    """Some packets in some order, at other times."""
     edges = [packets.sack_edges[packets.sack_offsets[i] : packets.sack_offsets[i + 1]] for i in order]
     plain = {
         field.name: getattr(packets, field.name)[order]
@@ -116,4 +122,25 @@ def project(packets):
         sack_edges=np.concatenate([*edges, np.zeros(0, np.int64)]).astype(np.int64),
         sack_offsets=np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64),
         **plain,
+    )
+
+
+def with_missed(packets, mss, tick, sack):
+    """Packets as captured at their sender with those that are missing put back, by the kernel; their `frame` is -1."""
+    size = len(packets)
+    mine, sent, flags, edges_at, edges, origin, count = missed.put_back(
+        columns_of(packets)[: pr.REPLAYED], packets.outbound, packets.flags.astype(np.uint16),
+        packets.sack_offsets, packets.sack_edges.astype(np.int64), np.arange(size), size, mss, tick, sack,
+    )  # fmt: skip
+    assert len(origin) == count
+    rows = {name: mine[at, :count] for at, name in COLUMNS.items() if at < pr.REPLAYED}
+    return dataclasses.replace(
+        packets,
+        **rows,
+        outbound=sent,
+        flags=flags,
+        sack_edges=edges,
+        sack_offsets=edges_at,
+        ecn=np.zeros(count, np.uint8),
+        frame=np.where(origin < 0, -1, packets.frame[origin] if size else -1),
     )

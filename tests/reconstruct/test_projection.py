@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.naive import projection as twin
 from tests.naive import sender as naive
-from tests.reconstruct.packets import FlowPackets, project
+from tests.reconstruct.packets import FlowPackets, picked, project
 from tests.reconstruct.test_replay_kernels import hostile
 from tracetool.kernels import departures
 
@@ -41,6 +43,30 @@ def test_a_flow_seen_at_its_receiver():
     assert len(packets.sack_edges) > 0
     same(packets)
     assert not np.array_equal(project(packets).time_ns, packets.time_ns)
+
+
+def test_what_the_network_reordered_left_in_the_order_of_its_numbers():
+    packets = at_the_receiver()
+    data = np.flatnonzero(packets.outbound & (packets.payload > 0))
+    late = data[200]  # it comes after three that were sent after it
+    order = np.arange(len(packets))
+    order[late : data[203]] = np.arange(late + 1, data[203] + 1)
+    order[data[203]] = late
+    reordered = picked(packets, order, packets.time_ns)
+    reordered = dataclasses.replace(reordered, time_ns=packets.time_ns)
+    same(reordered)
+    found = project(reordered)
+    sent = found.seq[found.outbound & (found.payload > 0)]
+    assert (np.diff(sent[190:215]) > 0).all()
+
+
+def test_what_was_sent_again_is_told():
+    packets = at_the_receiver()
+    data = packets.seq[packets.outbound & (packets.payload > 0)]
+    ranges = departures.sent_again(packets.outbound, packets.seq, packets.payload)
+    assert ranges[:, 0].tolist() == sorted(data[1:][data[1:] < np.maximum.accumulate(data)[:-1]].tolist())
+    assert (np.diff(ranges[:, 1]) >= 0).all()
+    assert not len(departures.sent_again(packets.outbound, packets.seq, np.zeros_like(packets.payload)))
 
 
 @pytest.mark.parametrize("seed", range(60))

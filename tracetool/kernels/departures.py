@@ -9,6 +9,7 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.sorting import sort_positions
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,6 +29,8 @@ TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000)
 NEVER = 0x7FFFFFFFFFFFFFFF
 #: Packets may on average be so far from their places; more is another method's work.
 MOST_MOVES = 16
+#: A packet that came late is looked for among so many that came before it.
+MOST_LATE = 256
 
 
 @bare_kernel
@@ -128,16 +131,39 @@ def tick_of(tsval: Ints, time: Ints, data: Ints, echo: int) -> int:
     return best
 
 
+@bare_kernel
+def put_before(outbound: Flags, seq: Ints, payload: Ints, tsval: Ints, out: Ints) -> None:
+    """Data that the network reordered left before all that goes beyond it and has no older timestamp.
+
+    Data that is sent again has a newer one: it leaves a round trip later, and the clock ticks meanwhile.
+    """
+    top = -1
+    for i in range(len(outbound)):
+        if not outbound[i] or payload[i] == 0:
+            continue
+        if seq[i] < top and tsval[i] >= 0:
+            k, steps = i - 1, 0
+            while k >= 0 and steps < MOST_LATE:
+                if outbound[k] and payload[k] > 0:
+                    if seq[k] <= seq[i]:
+                        break
+                    if tsval[k] >= 0 and after(tsval[k], tsval[i]) >= 0:
+                        out[i] = min(out[i], out[k])
+                    steps += 1
+                k -= 1
+        top = max(top, seq[i])
+
+
 @kernel
 def project(
-    time: Ints, outbound: Flags, flags: npt.NDArray[np.uint16], ack: Ints, payload: Ints, tsval: Ints, tsecr: Ints,
-    out: Ints,
+    time: Ints, outbound: Flags, flags: npt.NDArray[np.uint16], seq: Ints, ack: Ints, payload: Ints, tsval: Ints,
+    tsecr: Ints, out: Ints,
 ) -> None:  # fmt: skip
     """Estimate at which times the sender sent and received the packets of a flow.
 
     Parameters
     ----------
-    time, outbound, flags, ack, payload, tsval, tsecr
+    time, outbound, flags, seq, ack, payload, tsval, tsecr
         Arrays of `FlowPackets`, as captured at the receiver, or on the way.
     out : int64
         Out: nanoseconds.
@@ -193,6 +219,7 @@ def project(
             if estimate - low <= AT_ONCE_NS:
                 estimate = low
         out[i] = min(estimate, max(latest, low))
+    put_before(outbound, seq, payload, tsval, out)
 
 
 @kernel
@@ -244,3 +271,38 @@ def in_order(time: Ints, outbound: Flags, seq: Ints, order: Ints) -> bool:
             order[i] = sent[b]
             b += 1
     return True
+
+
+@kernel
+def sent_again(outbound: Flags, seq: Ints, payload: Ints) -> Ints:
+    """Ranges of sequence numbers that were sent again.
+
+    Parameters
+    ----------
+    outbound, seq, payload
+        Arrays of one flow's packets, in the order in which they were sent.
+
+    Returns
+    -------
+    int64, shape (n, 2)
+        Begin, ascending, and the largest end of this range and those before it.
+    """
+    again = 0
+    for fill in range(2):
+        if fill:
+            begin, end, order = np.empty(again, np.int64), np.empty(again, np.int64), np.empty(again, np.int64)
+        begun, top, again = False, 0, 0
+        for i in range(len(outbound)):
+            if outbound[i] and payload[i] > 0:
+                if begun and seq[i] < top:
+                    if fill:
+                        begin[again], end[again] = seq[i], min(seq[i] + payload[i], top)
+                    again += 1
+                top = max(top, seq[i] + payload[i]) if begun else seq[i] + payload[i]
+                begun = True
+    sort_positions(begin, end, end, order)
+    found = np.empty((again, 2), np.int64)
+    for k in range(again):
+        found[k, 0] = begin[order[k]]
+        found[k, 1] = max(end[order[k]], found[k - 1, 1]) if k else end[order[k]]
+    return found

@@ -28,7 +28,7 @@ RECORD = np.dtype(
 KNOWN_TSVAL, KNOWN_TSECR, KNOWN_IP_ID, KNOWN_RAW = 1, 2, 4, 8
 #: Rows of the columns that are made of them; first what a sender's replay takes of its packets.
 (
-    TIME, SEQ, ACK, PAYLOAD, WINDOW, TSVAL, TSECR, SEGMENTS, WINDOW_RAW, FRAME, FRAME_BYTES, CAPTURED, IP_ID, FLAGS,
+    TIME, SEQ, ACK, PAYLOAD, WINDOW, TSVAL, TSECR, SEGMENTS, IP_ID, WINDOW_RAW, FRAME, FRAME_BYTES, CAPTURED, FLAGS,
     SACK_AT, COLUMNS,
 ) = range(16)  # fmt: skip
 REPLAYED = WINDOW_RAW + 1

@@ -30,11 +30,15 @@ from tracetool.kernels.replay_columns import (
     LAST_TSVAL,
     LAST_TSVAL_TIME,
     LOST_OUT,
+    MISSED,
     NEWEST,
     NXT,
     OLDEST,
     ON_ACK,
+    ON_MISSED_ACK,
+    ONLY_ONCE,
     OUT_SENT,
+    OWED,
     PIPE,
     PIPE_SENT,
     REO_STEPS,
@@ -64,6 +68,7 @@ from tracetool.kernels.replay_loss import update_min_rtt, update_rtt
 from tracetool.kernels.replay_send import (
     note_before,
     send_again,
+    send_owed,
     timer_event,
     why_again,
 )
@@ -106,8 +111,23 @@ def clear(e: Ints) -> None:
         e[c] = 0
 
 
+@bare_kernel
+def sent_once(later: Ints, seq: int, end: int) -> bool:
+    """Whether none of the bytes from `seq` to `end` are in the ranges that were sent again."""
+    low, high = 0, later.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if later[middle, 0] < end:
+            low = middle + 1
+        else:
+            high = middle
+    return low == 0 or later[low - 1, 1] <= seq
+
+
 @kernel
-def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int) -> Ints:
+def add_segments(
+    board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int, elsewhere: bool, later: Ints
+) -> Ints:
     """Put the segments of one frame on the board; returns the board, which may have grown."""
     step = max(mss, (end - seq) // MAX_PER_FRAME)
     while seq < end:
@@ -116,7 +136,7 @@ def add_segments(board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, t
         if s[TAIL] - s[HEAD] >= board.shape[0]:
             board = grown(board, s)
         stop = min(seq + step, end)
-        append(board, s, seq, stop, now, tags)
+        append(board, s, seq, stop, now, tags | ONLY_ONCE if elsewhere and sent_once(later, seq, stop) else tags)
         seq = stop
     return board
 
@@ -137,6 +157,8 @@ def replay(
     mss: int,
     tick: int,
     sack: bool,
+    elsewhere: bool,
+    later: Ints,
     again: npt.NDArray[np.int8],
     again_segments: npt.NDArray[np.int32],
     events: Ints,
@@ -153,6 +175,12 @@ def replay(
         Sender's timestamp clock, nanoseconds.
     sack : bool
         Whether SACK is in use.
+    elsewhere : bool
+        Whether the capture was not made at the sender: then times are estimates, and what was not sent again the sender
+        did not hold for lost, however late it seems.
+    later : int64, shape (n, 2)
+        Where that is so, the ranges of sequence numbers that were sent again: begin ascending, and the largest end of
+        this one and those before.
     again, again_segments
         Filled here, one per packet: why it was sent again (BY_*, 0: it was not), and how many of its segments were.
     events : int64, shape (rows, EVENT_WIDTH)
@@ -193,6 +221,12 @@ def replay(
                 continue
             if flags[i] & RST:
                 continue
+            if flags[i] == MISSED:  # sent again, and nobody saw what (`tracetool.kernels.missed_data`)
+                s[OWED] += min(max(payload[i] // mss, 1), MAX_PER_FRAME)
+                if rows > 0 and started:
+                    send_owed(board, s, e, now)
+                continue
+            s[OWED] = 0
             start = seq[i]
             end = start + payload[i] + (1 if flags[i] & FIN else 0)
             if end == start:
@@ -249,9 +283,13 @@ def replay(
                     s[TIMER_START] = now
                 tail = s[TAIL]
                 if start > s[SND_NXT]:  # frames the capture missed
-                    board = add_segments(board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE)
+                    board = add_segments(
+                        board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE, elsewhere, later
+                    )
                 running = True
-                board = add_segments(board, s, new, end, now, mss, np.int64(0))
+                board = add_segments(
+                    board, s, new, end, now, mss, UNSEEN if flags[i] & MISSED else np.int64(0), elsewhere, later
+                )
                 s[SND_NXT] = end
                 if rows > 0:
                     e[SENT_NEW] += s[TAIL] - tail
@@ -281,7 +319,7 @@ def replay(
             started = True
         e = events[rows]
         clear(e)
-        note_before(s, e, np.int64(ON_ACK), i, now)
+        note_before(s, e, ON_MISSED_ACK if flags[i] & MISSED else ON_ACK, i, now)
         rows += 1
         if ack[i] > s[SND_NXT]:  # it acknowledges what the capture missed
             restart(s, ack[i])
@@ -302,6 +340,7 @@ def replay(
                 edges[offsets[i] : offsets[i + 1]],
                 flags[i] & ECE != 0,
                 payload[i] > 0,
+                flags[i] & MISSED != 0,
                 tsecr[i],
                 tick,
                 sack,
@@ -311,4 +350,6 @@ def replay(
         e[OUT_SENT] = s[TAIL] - s[HEAD]
         e[NXT] = s[SND_NXT]
         e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
+        if s[OWED] > 0:
+            send_owed(board, s, e, now)
     return rows

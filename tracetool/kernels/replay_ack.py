@@ -84,6 +84,7 @@ from tracetool.kernels.replay_columns import (
     TLP_HIGH_SEQ,
     TLP_RETRANS,
     UNA,
+    UNSEEN_ACKED,
 )
 from tracetool.kernels.replay_loss import (
     update_min_rtt,
@@ -109,6 +110,7 @@ def process_ack(
     edges: Ints,
     echo: bool,
     has_data: bool,
+    guessed: bool,
     echoed: int,
     tick: int,
     sack: bool,
@@ -116,7 +118,8 @@ def process_ack(
 ) -> None:
     """Process one ACK (`tcp_ack`) and note in the event's row `e` what it did.
 
-    `echoed` is the ACK's TSecr (-1 without), `tick` the sender's timestamp clock in ns.
+    `guessed` is whether the capture lacks it; `echoed` is its TSecr (-1 without), `tick` the sender's timestamp clock
+    in ns.
     """
     for i in range(SCRATCH_WIDTH):
         x[i] = 0
@@ -151,12 +154,15 @@ def process_ack(
             ca_rtt = now - x[LAST_SACKED]
             if rtt < 0:
                 rtt = now - x[FIRST_SACKED]
-        if rtt < 0 and x[PACKETS_ACKED] > 0 and echoed >= 0:
+        if rtt < 0 and x[PACKETS_ACKED] > 0 and echoed >= 0 and not x[UNSEEN_ACKED]:
             clock = s[LAST_TSVAL] + (now - s[LAST_TSVAL_TIME]) // tick
             ticks = (clock - echoed) & 0xFFFFFFFF
             if ticks < 0x80000000:
                 rtt = max(ticks, 1) * tick
                 ca_rtt = rtt
+        if guessed and rtt >= 0:  # a time that is a guess says nothing of the smallest one
+            rtt = max(rtt, s[MIN_RTT])
+            ca_rtt = max(ca_rtt, s[MIN_RTT])
         if rtt >= 0:
             runt = x[PACKETS_ACKED] == 1 and prior_sacked == 0 and ack - prior_una < mss
             if not (runt and ca_rtt > s[MIN_RTT] > 0):

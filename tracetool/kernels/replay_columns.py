@@ -9,8 +9,11 @@ TX_TSVAL = 10
 BOARD_WIDTH = 11
 
 #: Tags of a segment, as TCPCB_* of the kernel: SACKed, held for lost, retransmission outstanding, ever retransmitted,
-#: never captured, and sent before the capture began (at a time unknown).
-SACKED, LOST, RETRANS, EVER_RETRANS, UNSEEN, STALE = 1, 2, 4, 8, 16, 32
+#: never captured, sent before the capture began (at a time unknown), and never sent again.
+SACKED, LOST, RETRANS, EVER_RETRANS, UNSEEN, STALE, ONLY_ONCE = 1, 2, 4, 8, 16, 32, 64
+
+#: Flag of a packet that was not captured, but put back (`tracetool.kernels.missed`): beyond those that TCP has.
+MISSED = 1 << 15
 
 # --- the sender's state, without what depends on the congestion control ----------------------------------------------
 HEAD, TAIL, OLDEST, NEWEST = 0, 1, 2, 3  # segments outstanding are HEAD..TAIL-1; ends of the list by time of sending
@@ -27,7 +30,8 @@ DELIVERED_TIME, FIRST_TX_TIME, APP_LIMITED = 43, 44, 45
 RETRANSMITTED, ISN = 46, 47
 LAST_TSVAL, LAST_TSVAL_TIME = 48, 49
 SACK_CACHE = 50  # eight numbers: the blocks of the last ACK
-STATE_WIDTH = 58
+OWED = 58  # segments sent again before the next captured packet of the sender, which the capture lacks
+STATE_WIDTH = 59
 
 OPEN, DISORDER, CWR_STATE, RECOVERY, LOSS = 0, 1, 2, 3, 4
 
@@ -67,7 +71,8 @@ PIPE_SENT, OUT_SENT, SENT_NEW, SENT_AGAIN, FIRST_SEND, LAST_SEND, NXT, ROOM, IDL
 RS_DELIVERED, RS_INTERVAL, RS_PRIOR_DELIVERED, RS_APP_LIMITED, SRTT_AFTER, MIN_RTT_AFTER = 36, 37, 38, 39, 40, 41
 EVENT_WIDTH = 42
 
-ON_ACK, ON_RTO, ON_REORDER_TIMER = 0, 1, 2
+#: The last is an ACK that the capture lacks.
+ON_ACK, ON_RTO, ON_REORDER_TIMER, ON_MISSED_ACK = 0, 1, 2, 3
 
 #: Flags of an event: snd_una advanced, data acknowledged, ECN echo, the window may grow (tcp_may_raise_cwnd).
 ADVANCED, DATA_ACKED, ECHO, MAY_RAISE = 1, 2, 4, 8
@@ -81,8 +86,8 @@ NOT_AGAIN, BY_UNKNOWN, BY_FAST, BY_RTO, BY_TLP = 0, 1, 2, 3, 4
 # --- scratch of one ACK ----------------------------------------------------------------------------------------------
 FIRST_SACKED, LAST_SACKED, SACK_DELIVERED, REORD, DATA_SACKED, ORIGINAL, DSACKED, DSACK_TLP = 0, 1, 2, 3, 4, 5, 6, 7
 FIRST_ACKED, LAST_ACKED, PACKETS_ACKED, RETRANS_ACKED, PRIOR_TIME, PRIOR_DELIVERED = 8, 9, 10, 11, 12, 13
-SAMPLE_INTERVAL, SAMPLE_APP_LIMITED, SAMPLE_END = 14, 15, 16
-SCRATCH_WIDTH = 17
+SAMPLE_INTERVAL, SAMPLE_APP_LIMITED, SAMPLE_END, UNSEEN_ACKED = 14, 15, 16, 17
+SCRATCH_WIDTH = 18
 
 #: tcp_max_reordering, tcp_reordering, TCP_RACK_RECOVERY_THRESH.
 MAX_REORDERING, DUPLICATE_ACKS, REO_RECOVERIES = 300, 3, 16

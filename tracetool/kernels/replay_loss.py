@@ -17,6 +17,7 @@ from tracetool.kernels.replay_columns import (
     MIN_RTT_TIME,
     NEXT,
     OLDEST,
+    ONLY_ONCE,
     RACK_ADVANCED,
     RACK_END,
     RACK_RTT,
@@ -127,7 +128,9 @@ def rack_detect(board: Ints, s: Ints, now: int) -> None:
         sent = row[SENT]
         if not (s[RACK_TIME] > sent or (s[RACK_TIME] == sent and s[RACK_END] > row[END])):
             break
-        if row[TAGS] & LOST and not row[TAGS] & RETRANS:
+        if row[TAGS] & ONLY_ONCE:  # the sender did not hold it for lost
+            pass
+        elif row[TAGS] & LOST and not row[TAGS] & RETRANS:
             unlink(board, s, n)
         elif s[RACK_RTT] + window - (now - sent) <= 0:
             mark_lost(board, s, n)

@@ -63,6 +63,8 @@ from tracetool.kernels.replay_columns import (
     TX_TSVAL,
     UNDO_MARKER,
     UNDO_RETRANS,
+    UNSEEN,
+    UNSEEN_ACKED,
 )
 from tracetool.kernels.replay_loss import rack_advance
 
@@ -132,9 +134,10 @@ def tag_sacked(board: Ints, s: Ints, x: Ints, n: int, now: int, duplicate: bool)
                     x[REORD] = min(x[REORD], row[SEQ])
                 if row[END] <= s[HIGH_SEQ]:
                     x[ORIGINAL] = 1
-                if x[FIRST_SACKED] == 0:
-                    x[FIRST_SACKED] = row[SENT]
-                x[LAST_SACKED] = row[SENT]
+                if not tags & UNSEEN:
+                    if x[FIRST_SACKED] == 0:
+                        x[FIRST_SACKED] = row[SENT]
+                    x[LAST_SACKED] = row[SENT]
             if tags & LOST:
                 tags &= ~LOST
                 s[LOST_OUT] -= 1
@@ -237,9 +240,12 @@ def clean_queue(board: Ints, s: Ints, x: Ints, now: int, sack: bool, echoed: int
         if tags & (RETRANS | EVER_RETRANS):
             x[RETRANS_ACKED] = 1
         elif not tags & (SACKED | STALE):
-            x[LAST_ACKED] = row[SENT]
-            if x[FIRST_ACKED] == 0:
-                x[FIRST_ACKED] = row[SENT]
+            if tags & UNSEEN:  # when it left is a guess
+                x[UNSEEN_ACKED] = 1
+            else:
+                x[LAST_ACKED] = row[SENT]
+                if x[FIRST_ACKED] == 0:
+                    x[FIRST_ACKED] = row[SENT]
             late = min(late, row[SEQ])
             if row[END] <= s[HIGH_SEQ]:
                 x[ORIGINAL] = 1

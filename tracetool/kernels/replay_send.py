@@ -21,10 +21,12 @@ from tracetool.kernels.replay_columns import (
     DISORDER,
     END,
     EVER_RETRANS,
+    FIRST_SEND,
     FRTO,
     HEAD,
     HIGH_SEQ,
     KIND,
+    LAST_SEND,
     LAST_SENT,
     LAST_TSVAL,
     LOSS,
@@ -44,9 +46,11 @@ from tracetool.kernels.replay_columns import (
     OP_RTO_REDUCE,
     OPS,
     OUT_BEFORE,
+    OWED,
     PACKET,
     PIPE,
     PIPE_BEFORE,
+    PIPE_SENT,
     RACK_END,
     RACK_RTT,
     RACK_TIME,
@@ -65,6 +69,8 @@ from tracetool.kernels.replay_columns import (
     SACKED_BEFORE,
     SACKED_OUT,
     SENT,
+    SENT_AGAIN,
+    SENT_NEW,
     SND_NXT,
     SND_UNA,
     SND_WND,
@@ -230,3 +236,23 @@ def send_again(board: Ints, s: Ints, n: int, now: int, probe: bool) -> None:
     unlink(board, s, n)
     stamp(board, s, n, now)
     link_newest(board, s, n)
+
+
+@bare_kernel
+def send_owed(board: Ints, s: Ints, e: Ints, now: int) -> None:
+    """Send again what is held for lost, as far as the capture lacks such packets; it follows upon the event `e`."""
+    mask = board.shape[0] - 1
+    n = s[HEAD]
+    while s[OWED] > 0 and s[RETRANS_OUT] < s[LOST_OUT] and n < s[TAIL]:
+        tags = board[n & mask, TAGS]
+        if tags & LOST and not tags & RETRANS:
+            send_again(board, s, n, now, np.bool_(False))
+            if e[SENT_NEW] + e[SENT_AGAIN] == 0:
+                e[FIRST_SEND] = now
+            e[LAST_SEND] = now
+            e[SENT_AGAIN] += 1
+            e[PIPE_SENT] = max(e[PIPE_SENT], pipe(s))
+            s[RETRANSMITTED] += 1
+            s[LAST_SENT] = now
+            s[OWED] -= 1
+        n += 1

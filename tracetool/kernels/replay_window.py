@@ -51,7 +51,6 @@ from tracetool.kernels.window_columns import (
     CWND_STAMP,
     DELAY_MIN,
     FIT_DEFICIT,
-    FIT_RAISED,
     FIT_SURPLUS,
     FOUND,
     FOUND_BY,
@@ -76,7 +75,7 @@ from tracetool.kernels.window_columns import (
     USAGE_SEQ,
     WINDOW_SHOWN,
 )
-from tracetool.kernels.window_judge import MOST_PER_MISS, judge
+from tracetool.kernels.window_judge import count_surplus, judge
 from tracetool.kernels.window_pace import watch_pace
 from tracetool.kernels.window_react import is_limited, react, restart_idle, validate
 
@@ -113,8 +112,7 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
         if e[PIPE_SENT] - h[TOLERANCE] > w[CWND]:
             correction = e[PIPE_SENT] - h[TOLERANCE] - w[CWND]
             if not w[UNKNOWN_START]:
-                w[FIT_RAISED] += 1
-                w[FIT_SURPLUS] += min(correction, MOST_PER_MISS)
+                count_surplus(w, h, correction)
             w[CWND] += correction
             if h[START] == PAST_SLOW_START and correction == 1:
                 # which ACKs counted towards this segment before the capture nobody saw

@@ -14,7 +14,8 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.departures import in_order, project
+from tracetool.kernels.departures import in_order, project, sent_again
+from tracetool.kernels.missed import put_back
 from tracetool.kernels.packet_records import (
     ACK,
     PAYLOAD,
@@ -150,8 +151,8 @@ def arrange(mine: Ints, outbound: Flags, marks: npt.NDArray[np.uint16], n: int, 
         Out: nanoseconds, in the order of the capture; positions in it.
     """
     project(
-        mine[TIME, :n], outbound[:n], marks[:n], mine[ACK, :n], mine[PAYLOAD, :n], mine[TSVAL, :n], mine[TSECR, :n],
-        time[:n],
+        mine[TIME, :n], outbound[:n], marks[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[TSVAL, :n],
+        mine[TSECR, :n], time[:n],
     )  # fmt: skip
     if not in_order(time[:n], outbound[:n], mine[SEQ, :n], order[:n]):
         sent, number = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -180,7 +181,8 @@ def replay_senders(
     asked : int64, shape (senders, ASKED_WIDTH)
         Which senders, and what is known of each.
     events : int64, shape (rows, EVENT_WIDTH)
-        Out: rows from `replay` of one sender after the other; as many as all their flows have packets, and two.
+        Out: rows from `replay` of one sender after the other; twice as many as all their flows have packets, and two:
+        there may be as many ACKs that the capture lacks.
     at : int64, shape (senders + 1,)
         Out: where those of each sender begin, and their number.
     found : int64, shape (senders, FOUND_WIDTH)
@@ -200,6 +202,7 @@ def replay_senders(
     outbound, marks = np.empty(longest, np.bool_), np.empty(longest, np.uint16)
     edges_at, edges = np.empty(longest + 1, np.int64), np.empty(edges_most, np.int64)
     why, several = np.empty(longest, np.int8), np.empty(longest, np.int32)
+    none = np.empty((0, 2), np.int64)
     at[0] = 0
     for d in range(len(asked)):
         flow, side = asked[d, FLOW], asked[d, WAY]
@@ -220,18 +223,30 @@ def replay_senders(
             for i in range(n):
                 mine[TIME, i] = time[moved[i]]
         read(asked[d], n, mine, outbound, marks, found[d])
+        elsewhere = asked[d, ELSEWHERE] != 0
+        mss, tick = found[d, SEGMENT], timestamp_tick(outbound[:n], mine[TSVAL, :n], mine[TIME, :n])
+        sack = edges_at[n] > 0 if asked[d, SACK] < 0 else asked[d, SACK] > 0
+        packets, sent, flag, blocks_at, blocks, origin = mine, outbound, marks, edges_at, edges, kept
+        if elsewhere:
+            later = sent_again(outbound[:n], mine[SEQ, :n], mine[PAYLOAD, :n])
+        else:
+            packets, sent, flag, blocks_at, blocks, origin, n = put_back(
+                mine, outbound, marks, edges_at, edges, kept, n, mss, tick, sack
+            )
+            later = none
+        if n > len(why):
+            why, several = np.empty(n, np.int8), np.empty(n, np.int32)
         why[:n] = 0
         several[:n] = 0
         begin = at[d]
         rows = replay(
-            mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], marks[:n],
-            mine[WINDOW, :n], mine[TSVAL, :n], mine[TSECR, :n], edges, edges_at[: n + 1], found[d, SEGMENT],
-            timestamp_tick(outbound[:n], mine[TSVAL, :n], mine[TIME, :n]),
-            edges_at[n] > 0 if asked[d, SACK] < 0 else asked[d, SACK] > 0, why[:n], several[:n], events[begin:],
+            packets[TIME, :n], sent[:n], packets[SEQ, :n], packets[ACK, :n], packets[PAYLOAD, :n], flag[:n],
+            packets[WINDOW, :n], packets[TSVAL, :n], packets[TSECR, :n], blocks, blocks_at[: n + 1], mss, tick, sack,
+            elsewhere, later, why[:n], several[:n], events[begin:],
         )  # fmt: skip
         at[d + 1] = begin + rows
         for r in range(begin, begin + rows):
-            raw[r] = mine[WINDOW_RAW, events[r, PACKET]]
+            raw[r] = packets[WINDOW_RAW, events[r, PACKET]]
         for i in range(n):
-            if outbound[i]:
-                again[kept[i]], again_segments[kept[i]] = why[i], several[i]
+            if sent[i] and origin[i] >= 0:
+                again[origin[i]], again_segments[origin[i]] = why[i], several[i]

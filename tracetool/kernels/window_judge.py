@@ -32,8 +32,10 @@ from tracetool.kernels.window_columns import (
     FIT_GROUPS,
     FIT_JUDGED,
     FIT_LOWERED,
+    FIT_RAISED,
     FIT_ROUNDS,
     FIT_SPREAD,
+    FIT_SURPLUS,
     FOUND,
     FOUND_BY,
     HYSTART,
@@ -46,6 +48,7 @@ from tracetool.kernels.window_columns import (
     ROUND_DRAINED,
     ROUND_SENDS,
     ROUND_START,
+    ROUND_SURPLUS,
     ROUND_TOP,
     SLACK,
     SLACK_SEQ,
@@ -68,6 +71,8 @@ if TYPE_CHECKING:
 AT_ONCE_NS = 1_000_000
 #: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
 MOST_PER_MISS = 16
+#: A round trip in which a smaller part of the window stayed unused has filled it, as far as it is known at all.
+NOTICED = 50
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
 #: Slow start has ended unseen where so many groups of sends in a row left more than this part of the window unused.
 LONG_STREAK, STREAK_PART = 32, 8
@@ -112,6 +117,22 @@ def watch_slow_start(w: Ints, h: Ints, e: Ints, blocked: bool) -> None:
 
 
 @bare_kernel
+def count_surplus(w: Ints, h: Ints, surplus: int) -> None:
+    """Count what was sent beyond the window: of BBR the most of each round trip.
+
+    The other windows are moved to what was sent, and count it once. BBR's is set to its target by every ACK, and would
+    count the same few segments again and again.
+    """
+    surplus = min(surplus, MOST_PER_MISS)
+    w[FIT_RAISED] += 1
+    if h[CC] == BBR:
+        w[FIT_SURPLUS] += max(surplus - w[ROUND_SURPLUS], 0)
+        w[ROUND_SURPLUS] = max(surplus, w[ROUND_SURPLUS])
+    else:
+        w[FIT_SURPLUS] += surplus
+
+
+@bare_kernel
 def end_round(w: Ints, h: Ints, e: Ints) -> None:
     """A round trip is over: judge how the window was filled in it.
 
@@ -128,7 +149,8 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
             if not w[ROUND_BLOCKED]:
                 w[WINDOW_SHOWN] = 1
             if w[SLACK] > 0 and h[CC] != BBR:
-                w[FIT_LOWERED] += 1
+                if NOTICED * w[SLACK] > w[CWND]:
+                    w[FIT_LOWERED] += 1
                 if not w[UNKNOWN_START]:
                     w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
                 if e[STATE_AFTER] == OPEN:
@@ -138,6 +160,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
     w[ROUND_SENDS] = 0
     w[ROUND_AT_ONCE] = 0
     w[ROUND_TOP] = 0
+    w[ROUND_SURPLUS] = 0
     w[ROUND_DRAINED] = 0
     w[ROUND_BLOCKED] = 0
 

@@ -23,6 +23,8 @@ from tracetool.kernels.replay_columns import (
     NEWLY_LOST,
     NXT_BEFORE,
     ON_ACK,
+    ON_MISSED_ACK,
+    ON_REORDER_TIMER,
     ON_RTO,
     OP_CWR,
     OP_EXIT,
@@ -233,7 +235,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
             bbr_undo(w, e)
         if e[KIND] == ON_RTO:
             bbr_timeout(w, h, e)
-        elif e[KIND] == ON_ACK:
+        elif e[KIND] == ON_ACK or e[KIND] == ON_MISSED_ACK:
             bbr_react(w, h, e)
         return
     if e[KIND] == ON_RTO:
@@ -249,7 +251,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
             cubic_reset(w)
             hystart_reset(w, now, e[NXT_BEFORE])
         return
-    if (h[CC] == CUBIC or h[HYSTART]) and e[KIND] == ON_ACK and e[CA_RTT] >= 0:
+    if (h[CC] == CUBIC or h[HYSTART]) and e[KIND] != ON_REORDER_TIMER and e[CA_RTT] >= 0:
         delay = max(e[CA_RTT], 1)
         if not (w[EPOCH] and now - w[EPOCH] < SAMPLE_PAUSE_NS):
             if w[DELAY_MIN] == 0 or delay < w[DELAY_MIN]:

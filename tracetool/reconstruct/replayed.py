@@ -70,7 +70,7 @@ def replayed(batch: Batch, copy: Flags, asked: Ints) -> Replayed:
     (2911, 42)
     """
     flow = asked[:, ks.FLOW]
-    room = int((batch.bounds[flow + 1] - batch.bounds[flow]).sum()) + 2
+    room = 2 * int((batch.bounds[flow + 1] - batch.bounds[flow]).sum()) + 2
     events = np.empty((room, rc.EVENT_WIDTH), np.int64)  # what is not written to takes no memory
     at = np.zeros(len(asked) + 1, np.int64)
     found = np.zeros((len(asked), ks.FOUND_WIDTH), np.int64)
