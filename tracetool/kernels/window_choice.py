@@ -21,15 +21,16 @@ from tracetool.kernels.window_columns import (
     FIT_DEFICIT,
     FIT_GROUPS,
     FIT_JUDGED,
-    FIT_LOWERED,
     FIT_PACED,
     FIT_ROUNDS,
     FIT_SPREAD,
     FIT_SURPLUS,
+    FIT_UNUSED,
     HYPOTHESIS_WIDTH,
     MSS,
     PACE_UNIT,
     TOLERANCE,
+    UNUSED_UNIT,
     WINDOW_SHOWN,
     WINDOW_WIDTH,
 )
@@ -58,14 +59,15 @@ AS_GOOD = 0.002
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED = 0.1
 MOSTLY = 0.5
-OFTEN = 0.4
+#: A sender that leaves a larger part of its window unused, on average, does not fill it: windows are known so well.
+MOST_UNUSED = 0.02
 #: Fewer groups of sends than this say nothing about the congestion control.
 TOO_FEW = 10
 
 #: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
-#: showed, and of those in which it had to be lowered; of the larger groups of sends, those that left as if paced;
+#: showed, and of the window that stayed unused in these; of the larger groups of sends, those that left as if paced;
 #: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too.
-MISFIT, JUDGED, LOWERED, SPREAD, SHOWN, GROUPS, MISSED, FIT_WIDTH = range(8)
+MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, FIT_WIDTH = range(8)
 #: What is chosen for a sender: the hypothesis, and what is to be said of it.
 BEST, SAID, CHOICE_WIDTH = range(3)
 TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
@@ -124,7 +126,7 @@ def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, 
     spread = w[FIT_SPREAD] / max(w[FIT_BURSTS], 1)
     found[MISFIT] = missed / max(groups, 1) + looseness(h[CC], spread)
     found[JUDGED] = w[FIT_JUDGED] / max(w[FIT_ROUNDS], 1)
-    found[LOWERED] = w[FIT_LOWERED] / max(w[FIT_JUDGED], 1)
+    found[UNUSED] = w[FIT_UNUSED] / (UNUSED_UNIT * max(w[FIT_JUDGED], 1))
     found[SPREAD] = spread
     found[SHOWN] = w[WINDOW_SHOWN]
     found[GROUPS] = groups
@@ -166,7 +168,7 @@ def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun:
             if paced and (found < 0 or fits[k, MISFIT] < fits[found, MISFIT]):
                 found = k
         best = found if found >= 0 else best
-    if begun and table[order[best], CC] != BBR and fits[best, LOWERED] > OFTEN:
+    if begun and table[order[best], CC] != BBR and fits[best, UNUSED] > MOST_UNUSED:
         # it never fills the window that it should have: then to say less, as BBR does, is no fault
         found = -1
         for k in range(tried):

@@ -21,6 +21,7 @@ from tracetool.kernels.replay_columns import (
     UNA,
 )
 from tracetool.kernels.window_columns import (
+    AT_BEGINNING,
     BBR,
     BBR_RATE,
     CC,
@@ -36,6 +37,7 @@ from tracetool.kernels.window_columns import (
     FIT_ROUNDS,
     FIT_SPREAD,
     FIT_SURPLUS,
+    FIT_UNUSED,
     FOUND,
     FOUND_BY,
     HYSTART,
@@ -53,11 +55,13 @@ from tracetool.kernels.window_columns import (
     SLACK,
     SLACK_SEQ,
     SSTHRESH,
+    START,
     STREAK,
     STREAK_SLACK,
     TOLERANCE,
     TRAIN,
     UNKNOWN_START,
+    UNUSED_UNIT,
     WINDOW_SHOWN,
 )
 
@@ -71,8 +75,6 @@ if TYPE_CHECKING:
 AT_ONCE_NS = 1_000_000
 #: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
 MOST_PER_MISS = 16
-#: A round trip in which a smaller part of the window stayed unused has filled it, as far as it is known at all.
-NOTICED = 50
 BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
 #: Slow start has ended unseen where so many groups of sends in a row left more than this part of the window unused.
 LONG_STREAK, STREAK_PART = 32, 8
@@ -121,11 +123,12 @@ def count_surplus(w: Ints, h: Ints, surplus: int) -> None:
     """Count what was sent beyond the window: of BBR the most of each round trip.
 
     The other windows are moved to what was sent, and count it once. BBR's is set to its target by every ACK, and would
-    count the same few segments again and again.
+    count the same few segments again and again. Under way they tell how far its target, which is from before the
+    capture, is wrong.
     """
     surplus = min(surplus, MOST_PER_MISS)
     w[FIT_RAISED] += 1
-    if h[CC] == BBR:
+    if h[CC] == BBR and h[START] == AT_BEGINNING:
         w[FIT_SURPLUS] += max(surplus - w[ROUND_SURPLUS], 0)
         w[ROUND_SURPLUS] = max(surplus, w[ROUND_SURPLUS])
     else:
@@ -149,8 +152,8 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
             if not w[ROUND_BLOCKED]:
                 w[WINDOW_SHOWN] = 1
             if w[SLACK] > 0 and h[CC] != BBR:
-                if NOTICED * w[SLACK] > w[CWND]:
-                    w[FIT_LOWERED] += 1
+                w[FIT_LOWERED] += 1
+                w[FIT_UNUSED] += UNUSED_UNIT * w[SLACK] // max(w[CWND], 1)
                 if not w[UNKNOWN_START]:
                     w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
                 if e[STATE_AFTER] == OPEN:
