@@ -208,7 +208,7 @@ def choose(
                 enough = min(GIVE_UP * (least + near), max(UNEXPLAINED, 2 * least))
                 limit = int(min(enough, 1e6) * groups)
             set_up(h, table[k], mss, tolerance)
-            fit(events, h, w, nothing, limit, groups, fits[tried])
+            fit(events, h, w, nothing if tried else window, limit, groups, fits[tried])
             least = min(least, fits[tried, MISFIT])
             order[tried] = k
             tried += 1
@@ -218,9 +218,11 @@ def choose(
     else:
         order[0] = 0
     algorithm = table[order[best], CC]
-    set_up(h, table[order[best]], mss, tolerance if tried else 0)
-    final = fits[fits.shape[0] - 1]
-    fit(events, h, w, window, NO_LIMIT, groups, final)
+    final = fits[0]
+    if best or not tried:  # else its window was written when it was tried
+        final = fits[fits.shape[0] - 1]
+        set_up(h, table[order[best]], mss, tolerance if tried else 0)
+        fit(events, h, w, window, NO_LIMIT, groups, final)
     fired = first_exit(window)
     for r in range(rows):
         low[r] = window[r, OUT_CWND]

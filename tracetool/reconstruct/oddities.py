@@ -43,7 +43,10 @@ def tally(events: pa.Table) -> pl.DataFrame:
     """
     kinds = events["kind"].combine_chunks()
     names = kinds.dictionary.to_pylist()
-    told = np.isin(kinds.indices.to_numpy(), [names.index(code) for code, _, _ in _KINDS if code in names])
+    codes = kinds.indices.to_numpy()
+    told = np.zeros(len(codes), bool)
+    for code in (names.index(code) for code, _, _ in _KINDS if code in names):
+        told |= codes == code
     if not told.any():
         return pl.DataFrame()
     return (

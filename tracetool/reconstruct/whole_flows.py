@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 #: Packets in a batch, unless one flow has more.
-BATCH_ROWS = 1 << 15
+BATCH_ROWS = 1 << 16
 #: Packets that are read at once.
 SLICE_ROWS = 1 << 16
 #: Packets that may wait in memory for the rest of their flows.
