@@ -48,7 +48,7 @@ INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stat
 
 #: Rows of a table are written so many at a time: the index of a Parquet file grows with its row groups.
 WRITTEN_ROWS = 1 << 16
-#: The same of tables with few rows, which until then are dictionaries.
+#: Rows of tables that have few are dictionaries until there are so many.
 LISTED_ROWS = 1 << 12
 #: Rows of `flow_stats` are made of so many flows at once, or of the RTT samples of so many packets.
 STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 20
@@ -164,28 +164,33 @@ class _Gathered:
 
     def __init__(self, writer: InputWriter, name: str) -> None:
         self._writer, self._name = writer, name
-        self._parts: defaultdict[str, list[Any]] = defaultdict(list)
-        self._rows: Counter[str] = Counter()
+        self._listed: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
 
     def add(self, table: str, rows: Made) -> None:
         """Take in rows of a table, without the column `input`."""
-        self._parts[table].append(rows)
-        self._rows[table] += len(rows)
-        if self._rows[table] >= (WRITTEN_ROWS if isinstance(rows, pa.Table) else LISTED_ROWS):
-            self._write(table)
+        if isinstance(rows, list):
+            self._listed[table] += rows
+            if len(self._listed[table]) >= LISTED_ROWS:
+                self._keep(table, _table(table, self._listed.pop(table)))
+        else:
+            self._keep(table, rows)
 
     def close(self) -> None:
         """Write what is left."""
+        for table, rows in self._listed.items():
+            self._keep(table, _table(table, rows))
         for table in list(self._parts):
             self._write(table)
 
+    def _keep(self, table: str, rows: pa.Table) -> None:
+        parts = self._parts[table]
+        parts.append(rows)
+        if sum(part.num_rows for part in parts) >= WRITTEN_ROWS:
+            self._write(table)
+
     def _write(self, table: str) -> None:
-        del self._rows[table]
-        parts = self._parts.pop(table)
-        if isinstance(parts[0], list):
-            rows = _table(table, [row for part in parts for row in part])
-        else:
-            rows = pa.concat_tables(parts).unify_dictionaries()
+        rows = pa.concat_tables(self._parts.pop(table)).unify_dictionaries()
         self._writer.write(table, _named(table, rows, self._name))
 
 
