@@ -22,7 +22,7 @@ class Fit:
     window: np.ndarray
     misfit: float
     judged: float
-    lowered: float
+    unused: float
     spread: float
     shown: bool
 
@@ -47,7 +47,7 @@ def fit(events, hypothesis, mss, tolerance, limit, groups):
         out,
         missed / max(groups, 1) + loose(hypothesis, spread),
         w[wc.FIT_JUDGED] / max(w[wc.FIT_ROUNDS], 1),
-        w[wc.FIT_LOWERED] / max(w[wc.FIT_JUDGED], 1),
+        w[wc.FIT_UNUSED] / (wc.UNUSED_UNIT * max(w[wc.FIT_JUDGED], 1)),
         spread,
         bool(w[wc.WINDOW_SHOWN]),
     )
@@ -61,7 +61,7 @@ def picked(fits, near, begun):
     if best not in bbr and best.judged < 0.1:
         paced = [f for f in bbr if f.spread > 0.5 and f.misfit < 2 * UNEXPLAINED]
         best = min(paced, key=lambda f: f.misfit, default=best)
-    if begun and best not in bbr and best.lowered > 0.4:
+    if begun and best not in bbr and best.unused > 0.02:
         less = [f for f in bbr if f.misfit - LOOSE / 2 < best.misfit]
         best = min(less, key=lambda f: f.misfit, default=best)
     return best if begun or best.shown else fits[0]
