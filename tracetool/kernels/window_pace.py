@@ -8,7 +8,7 @@ from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.bbr import max_bw, quantum, start_probe_bw
 from tracetool.kernels.bbr_policer import BW_UNIT
 from tracetool.kernels.replay_columns import (
-    OPEN,
+    LOSS,
     PIPE_SENT,
     ROOM,
     RS_APP_LIMITED,
@@ -18,6 +18,7 @@ from tracetool.kernels.replay_columns import (
     TIME,
 )
 from tracetool.kernels.window_columns import (
+    BBR_CONSERVE,
     BBR_MODE,
     BBR_RATE,
     BBR_ROUNDS,
@@ -60,7 +61,7 @@ def watch_pace(w: Ints, h: Ints, e: Ints, until: int) -> None:
     """
     blocked = 0 <= e[ROOM] < h[MSS]
     known = w[BBR_ROUNDS] >= FEW_ROUNDS and (w[BBR_MODE] == PROBE_BW or w[BBR_MODE] == STARTUP)
-    if not known or blocked or e[STATE_AFTER] != OPEN or e[RS_APP_LIMITED] != 0:
+    if not known or blocked or e[STATE_AFTER] == LOSS or w[BBR_CONSERVE] or e[RS_APP_LIMITED] != 0:
         w[PACE_SINCE] = 0
         return
     if w[PACE_SINCE] == 0:

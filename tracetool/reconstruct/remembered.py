@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Try = Callable[[Ints, Hypothesis], Fit]
 
-#: Smallest RTTs tried: from the smallest that was seen down, each this part of the one before, to this part of it.
+#: Smallest RTTs tried: from the smallest that was seen down, each this part of the one before, to this part of it; and
+#: up to the smallest of the first so many, since none above that is remembered for long.
+FIRST_RTTS = 10
 STEP, LEAST = 0.99, 1 / 8
 #: Of a longer capture this many such RTTs are enough: over more the phases would run apart between two tries; and so
 #: many events, which are soon replayed.
@@ -35,6 +37,8 @@ ENOUGH_RTTS, ENOUGH_EVENTS = 256, 1 << 15
 REFINEMENTS = 2
 #: RTTs fit as well that miss no more segments than the best, these, and a part of those; far more ends the search.
 CHANCE, PART_OF_CHANCE, HOPELESS = 8, 1 / 2, 4
+#: Between those that miss hardly more than the best there is no difference: the middle one is taken.
+SAME, PART_OF_SAME = 2, 1 / 10
 #: The kernel's clock for PROBE_RTT ticks every 10 ms at least.
 JIFFY_NS = 10_000_000
 
@@ -108,15 +112,21 @@ def remembered(events: Ints, fit: Try) -> list[Hypothesis]:
             missed[at] = fit(head, remembering(at, measured)).missed
         return missed[at] <= HOPELESS * least() + HOPELESS * CHANCE
 
-    rtt, step = float(smallest), STEP
+    rtt, step, largest = float(smallest), STEP, int(rtts[:FIRST_RTTS].min())
     while rtt > smallest * LEAST and try_rtt(rtt):
         rtt *= step
+    rtt = float(smallest)
+    while rtt < largest:
+        rtt = min(rtt / step, largest)
+        try_rtt(rtt)
     for _ in range(REFINEMENTS):
         step = step**0.5
         best = min(missed, key=lambda at: missed[at])
         try_rtt(best * step)
-        try_rtt(min(best / step, smallest))
+        try_rtt(min(best / step, largest))
     most = least() * (1 + PART_OF_CHANCE) + CHANCE
     likely = [at for at in missed if missed[at] <= most]
-    best = min(likely, key=lambda at: missed[at])
+    same = sorted(at for at in likely if missed[at] <= least() * (1 + PART_OF_SAME) + SAME)
+    middle = (same[0] * same[-1]) ** 0.5
+    best = min(same, key=lambda at: abs(at - middle))
     return [remembering(at, measured) for at in dict.fromkeys((best, min(likely), max(likely)))]
