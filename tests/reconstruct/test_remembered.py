@@ -82,6 +82,21 @@ def test_no_rtt_above_the_smallest_seen_is_tried():
     assert max(rtt for _, rtt in tried) == 50
 
 
+def test_where_the_rtt_falls_in_the_capture_a_larger_one_was_remembered():
+    events = made([40] * 500)
+    events[:250, rc.CA_RTT] = 80 * MS
+    fit, tried = valley(60, steep=20)
+    assert remembered(events, fit)[0].min_rtt_ns / MS == pytest.approx(60, rel=0.005)
+    assert max(rtt for _, rtt in tried) == 80
+
+
+def test_where_nothing_tells_the_middle_is_taken():
+    def fit(events, hypothesis):
+        return SimpleNamespace(missed=0 if hypothesis.min_rtt_ns > 18 * MS else 1e6)
+
+    assert remembered(made([40] * 500), fit)[0].min_rtt_ns / MS == pytest.approx(30, rel=0.02)  # of 18 and 50
+
+
 def test_only_what_is_before_the_end_of_what_is_remembered_counts():
     fit, tried = valley(44, steep=20)
     remembered(made([40] * 1200, gap_ms=10), fit)

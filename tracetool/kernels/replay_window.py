@@ -194,13 +194,13 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[CWND_STAMP] = events[0, TIME]
         hystart_reset(w, events[0, TIME], events[0, NXT_BEFORE])
         bbr_start(w, events[0, TIME], events[0, DELIVERED_BEFORE], events[0, MIN_RTT_BEFORE])
-        if h[START] == PAST_SLOW_START:  # the smallest RTT is from before: the smallest that follows is the best guess
-            for r in range(rows):
+        if h[START] == PAST_SLOW_START or (h[CC] == BBR and h[START] != AT_BEGINNING):
+            for r in range(rows):  # the smallest RTT is from before: the smallest that follows is the best guess
                 rtt = events[r, CA_RTT]
                 if rtt > 0 and (w[DELAY_MIN] <= 0 or rtt < w[DELAY_MIN]):
                     w[DELAY_MIN] = rtt
-            if h[CC] == BBR:
-                bbr_resume(w, h, events, w[DELAY_MIN])
+        if h[START] == PAST_SLOW_START and h[CC] == BBR:
+            bbr_resume(w, h, events, w[DELAY_MIN])
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
