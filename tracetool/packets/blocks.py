@@ -1,7 +1,8 @@
 """A sliding window over a stream, read ahead by a thread.
 
 The thread reads (and with it decompresses and hashes, all without the GIL) into buffers while the frames in another
-one are decoded. What is left of a record at the end of a block is copied before the start of the next one.
+one are decoded. What is left of a record at the end of a block is copied before the start of the next one: buffers have
+room for a block more, and two others for the longest record.
 """
 
 from __future__ import annotations
@@ -52,8 +53,10 @@ class Blocks:
         self._block = block
         self._empty: Queue[NDArray[np.uint8] | None] = Queue()
         self._full: Queue[tuple[NDArray[np.uint8], int] | BaseException] = Queue()
+        self._near = min(reserve, block)
         for _ in range(_BUFFERS):
-            self._empty.put(np.empty(reserve + block, np.uint8))
+            self._empty.put(np.empty(self._near + block, np.uint8))
+        self._wide: list[NDArray[np.uint8]] = []
         self.buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
         self.at = 0
         self.used = 0
@@ -73,7 +76,7 @@ class Blocks:
     def _read(self) -> None:
         try:
             while (buffer := self._empty.get()) is not None:
-                view = buffer[self._reserve :].data
+                view = buffer[self._near :].data
                 filled = 0
                 while filled < self._block and (count := self._stream.readinto(view[filled:])):
                     filled += count
@@ -103,11 +106,19 @@ class Blocks:
         if isinstance(item, BaseException):
             raise item
         buffer, filled = item
+        start = self._near
+        if rest > start:
+            block, start = buffer, self._reserve
+            buffer = self._wide.pop() if self._wide else np.empty(start + self._block, np.uint8)
+            buffer[start : start + filled] = block[self._near : self._near + filled]
+            self._empty.put(block)
         if rest:
-            buffer[self._reserve - rest : self._reserve] = self.buffer[self.at : self.used]
-        if len(self.buffer):
+            buffer[start - rest : start] = self.buffer[self.at : self.used]
+        if len(self.buffer) > self._near + self._block:
+            self._wide.append(self.buffer)
+        elif len(self.buffer):
             self._empty.put(self.buffer)
-        self.buffer, self.at, self.used = buffer, self._reserve - rest, self._reserve + filled
+        self.buffer, self.at, self.used = buffer, start - rest, start + filled
         self._base = offset - self.at
         self.final = filled < self._block
 
