@@ -190,3 +190,16 @@ def test_an_empty_flow_has_no_rows():
     assert inferred.slow_starts.height == 0
     assert inferred.recoveries.height == 0
     assert inferred.cc is None
+
+
+def test_times_may_end_where_their_numbers_do():
+    """Slow start ends in the last round trip before the end of time, 2262."""
+    packets, _ = simulated("cubic, HyStart")
+    starts = inferred_of(packets, FACTS).slow_starts
+    left = starts.row(0, named=True)
+    end = starts["end"].to_physical()[0]
+    seen = np.flatnonzero(packets.time_ns <= end + left["rtt_exit_ns"])
+    short = taken(packets, seen)
+    moved = replace(short, time_ns=short.time_ns + (np.iinfo(np.int64).max - short.time_ns[-1]))
+    again = inferred_of(moved, FACTS).slow_starts.row(0, named=True)
+    assert again["cwnd_exit_segments"] == left["cwnd_exit_segments"]
