@@ -10,7 +10,8 @@ from tests.naive.bbr import Policer, WindowedMax
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.bbr_policer import watch_policer
+from tracetool.kernels.bbr_policer import BW_UNIT, watch_policer
+from tracetool.kernels.window_pace import LONGEST_NS, watch_pace
 from tracetool.kernels.windowed_max import running_max
 
 MSS = 1448
@@ -25,6 +26,11 @@ def take(w, window, time, value):
 @kernel
 def watch(w, h, e, lost, limited):
     return watch_policer(w, h, e, lost, limited)
+
+
+@kernel
+def pace(w, h, e, until):
+    watch_pace(w, h, e, until)
 
 
 samples = st.lists(st.tuples(st.integers(0, 15), st.integers(1, 60)), min_size=1, max_size=200)
@@ -117,3 +123,20 @@ def test_a_policer_is_found_after_two_like_intervals_and_forgotten_after_48_roun
             assert abs(w[wc.LT_BW] * 1e6 / 2**24 - 2000) < 1  # segments per second
     assert used.index(1) == 7  # the interval that begins with the first loss, and the next: four rounds each
     assert sum(used) == 48
+
+
+@given(st.one_of(st.integers(-(10**18), 10**18), st.integers(5_000_000, LONGEST_NS)))
+@settings(max_examples=300)
+def test_a_pause_of_any_length_leaves_the_pace_in_bounds(pause):
+    """At 100 Gbit/s, where a product of the rate and the hours of an idle connection would overflow."""
+    w, h, e = (np.zeros(width, np.int64) for width in (wc.WINDOW_WIDTH, wc.HYPOTHESIS_WIDTH, rc.EVENT_WIDTH))
+    h[wc.MSS], rate = MSS, 12_500_000_000
+    w[wc.BBR_MODE], w[wc.BBR_ROUNDS], w[wc.DELAY_MIN], w[wc.CWND] = wc.PROBE_BW, 9, 10_000_000, 1000
+    w[wc.BBR_RATE], w[wc.BBR_BW + 1] = rate, rate * BW_UNIT // (MSS * 1_000_000)
+    e[rc.TIME], e[rc.SENT_NEW], e[rc.PIPE_SENT], e[rc.ROOM] = 10**18, 500, 500, 1 << 20
+    pace(w, h, e, 10**18 + pause)
+    assert not w[wc.PHASE_SEEN]  # 500 segments are not more than leave in 5 ms
+    assert w[wc.PACE_SINCE] == (10**18 if 0 <= pause < 5_000_000 else 0)
+    missing = min(rate * (pause // 1000) * wc.PACE_UNIT // (MSS * 1_000_000) - 500 * wc.PACE_UNIT, 500 * wc.PACE_UNIT)
+    expected = missing - (65536 // MSS) * wc.PACE_UNIT if 5_000_000 <= pause <= LONGEST_NS else 0
+    assert w[wc.FIT_PACED] == max(expected, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.bbr import max_bw, quantum, start_probe_bw
+from tracetool.kernels.bbr import MIN_RTT_WINDOW_NS, max_bw, quantum, start_probe_bw
 from tracetool.kernels.bbr_policer import BW_UNIT
 from tracetool.kernels.replay_columns import (
     LOSS,
@@ -49,6 +49,8 @@ SLICES_PER_ROUND = 2
 PROBING, PROBING_OF = 9, 8
 #: After so many rounds the bandwidth is known well enough.
 FEW_ROUNDS = 2
+#: A pause as long as BBR remembers an RTT tells of no pace; what 100 Gbit/s make of less fits the numbers below.
+LONGEST_NS = MIN_RTT_WINDOW_NS
 
 
 @bare_kernel
@@ -69,14 +71,17 @@ def watch_pace(w: Ints, h: Ints, e: Ints, until: int) -> None:
         w[PACE_SENT] = 0
         w[PACE_DUE] = 0
         w[PACE_ROOM] = INFINITE
+    took = until - w[PACE_SINCE]
+    if not 0 <= took <= LONGEST_NS:
+        w[PACE_SINCE] = 0
+        return
     w[PACE_SENT] += e[SENT_NEW] + e[SENT_AGAIN]
     w[PACE_DUE] += w[BBR_RATE] * ((until - e[TIME]) // 1000)
     w[PACE_ROOM] = min(w[PACE_ROOM], max(w[CWND] - e[PIPE_SENT], 0))
-    took = until - w[PACE_SINCE]
     if SLICES_PER_ROUND * took < w[DELAY_MIN]:
         return
     sent, room, allowed = w[PACE_SENT] * PACE_UNIT, w[PACE_ROOM] * PACE_UNIT, quantum(w, h) * PACE_UNIT
-    due = w[PACE_DUE] * PACE_UNIT // (h[MSS] * 1_000_000)
+    due = w[PACE_DUE] * (PACE_UNIT // 64) // (h[MSS] * (1_000_000 // 64))
     usual = max_bw(w) * (took // 1000) * PACE_UNIT // BW_UNIT
     if w[BBR_MODE] == PROBE_BW and not w[PHASE_SEEN] and PROBING_OF * (sent - allowed) > PROBING * usual:
         w[PHASE_SEEN] = 1
