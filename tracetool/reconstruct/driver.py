@@ -180,18 +180,21 @@ class _Gathered:
         """Write what is left."""
         for table, rows in self._listed.items():
             self._keep(table, _table(table, rows))
-        for table in list(self._parts):
-            self._write(table)
+        for table, parts in list(self._parts.items()):
+            self._write(table, sum(part.num_rows for part in parts))
 
     def _keep(self, table: str, rows: pa.Table) -> None:
         parts = self._parts[table]
         parts.append(rows)
-        if sum(part.num_rows for part in parts) >= WRITTEN_ROWS:
-            self._write(table)
+        size = sum(part.num_rows for part in parts)
+        if size >= WRITTEN_ROWS:
+            self._write(table, size - size % WRITTEN_ROWS)
 
-    def _write(self, table: str) -> None:
-        rows = pa.concat_tables(self._parts.pop(table)).unify_dictionaries()
-        self._writer.write(table, _named(table, rows, self._name))
+    def _write(self, table: str, size: int) -> None:
+        rows = pa.concat_tables(self._parts.pop(table))
+        if rows.num_rows > size:
+            self._parts[table].append(rows.slice(size))
+        self._writer.write(table, _named(table, rows.slice(0, size).unify_dictionaries(), self._name))
 
 
 def _table(table: str, rows: list[dict[str, Any]]) -> pa.Table:
