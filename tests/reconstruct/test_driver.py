@@ -99,15 +99,18 @@ def test_batches_hold_whole_flows_in_order(done, tmp_path, monkeypatch, size, wa
 def test_rows_of_many_batches_share_row_groups(done, tmp_path, monkeypatch):
     monkeypatch.setattr(whole_flows, "BATCH_ROWS", 1)  # each flow is a batch
     groups = {}
-    for rows in (1, 1 << 16):
+    for rows in (1000, 1 << 16):
         monkeypatch.setattr(driver, "WRITTEN_ROWS", rows)
         again = reconstruct(ingest([CAPTURE], tmp_path / str(rows)))
         for table in INFERRED:
             key = [name for name in ("flow", "direction", "time", "frame") if name in again.read(table).columns]
             assert_frame_equal(again.read(table).sort(key), done.read(table).sort(key))
-        groups[rows] = pq.ParquetFile(again.files("samples")[0]).num_row_groups
-    assert groups[1] > 1
-    assert groups[1 << 16] == 1
+        written = pq.ParquetFile(again.files("samples")[0]).metadata
+        groups[rows] = [written.row_group(at).num_rows for at in range(written.num_row_groups)]
+    total = sum(groups[1 << 16])
+    assert groups[1 << 16] == [total]
+    assert sum(groups[1000]) == total > 2000
+    assert all(rows % 1000 == 0 for rows in groups[1000][:-1]), "but for the last, they are full"
 
 
 def test_unwanted_flows_are_left_out(done):
