@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.naive.hystart import MS, HyStart, Reduction
+from tests.naive.hystart_plus import HyStartPlus
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.hystart import hystart_reset, hystart_update
+from tracetool.kernels.hystart import hystart_plus_growth, hystart_plus_update, hystart_reset, hystart_update
 from tracetool.kernels.window_react import prr
 
 NAMES = {wc.TRAIN: "train", wc.DELAY: "delay", 0: ""}
@@ -23,6 +24,16 @@ def begin(w, now, nxt):
 @kernel
 def update(w, h, now, delay, una, nxt, srtt, out):
     hystart_update(w, h, now, delay, una, nxt, srtt, out)
+
+
+@kernel
+def plus_growth(w, acked, paced):
+    return hystart_plus_growth(w, acked, paced)
+
+
+@kernel
+def plus_update(w, now, delay, una, nxt):
+    hystart_plus_update(w, now, delay, una, nxt)
 
 
 @kernel
@@ -74,6 +85,51 @@ def test_hystart_fires_when_its_twin_does(acks, least, standing, cwnd, mss, pace
             break
         w[wc.CWND] += segments
         nxt = una + int(w[wc.CWND]) * mss
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(1, 12)), min_size=300, max_size=600),  # ms of noise; segments
+    st.lists(st.integers(0, 12), min_size=12, max_size=12),  # ms of queue, of each round
+    st.integers(1, 200),
+    st.integers(10, 40),
+    st.booleans(),
+)
+@settings(max_examples=100, deadline=None)
+def test_hystart_plus_is_its_twin(acks, queues, least, cwnd, paced):
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    w[wc.CWND], w[wc.SSTHRESH] = cwnd, wc.INFINITE
+    twin = HyStartPlus(MS, paced, window_end=cwnd)
+    begin(w, 0, cwnd)
+    now, una, nxt = 10**18, 0, cwnd
+    for noise, segments in acks:
+        now += MS
+        una += segments
+        rtt = (least + queues[min(len(twin.rounds), len(queues)) - 1] + noise) * MS
+        growth = twin.growth(segments)
+        assert plus_growth(w, segments, paced) == growth
+        w[wc.CWND] += growth
+        over = twin.sample(rtt, una, nxt)
+        plus_update(w, now, rtt, una, nxt)
+        assert (w[wc.CSS_ROUNDS] if not over else twin.css) == twin.css
+        assert bool(w[wc.FOUND]) == over
+        if twin.css:
+            assert w[wc.CSS_BASE] == twin.baseline
+        if over:
+            assert w[wc.FOUND_BY] == wc.PLUS_PLUS
+            assert w[wc.SSTHRESH] == w[wc.CWND]
+            break
+        nxt = max(nxt, una + min(int(w[wc.CWND]), 400))
+
+
+@given(st.integers(2, 1000), st.integers(1, 5), st.integers(1, 40))
+@settings(max_examples=20, deadline=None)
+def test_hystart_plus_leaves_a_later_slow_start_alone(ssthresh, css, acked):
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    w[wc.CWND], w[wc.SSTHRESH], w[wc.CSS_ROUNDS], w[wc.CSS_BASE] = 1, ssthresh, css, 50 * MS
+    before = w.copy()
+    plus_update(w, 10**18, 40 * MS, 100, 200)
+    assert plus_growth(w, acked, False) == acked
+    assert (w == before).all()
 
 
 @given(

@@ -2,7 +2,7 @@
 
 The twin of the replay kernels: they work from the packets back to the state, this one from the state to the packets.
 Lists and dataclasses, one segment at a time; SACK, loss detection by RACK without reordering, proportional rate
-reduction, retransmission timeouts, Reno and CUBIC with HyStart. Times are integer microseconds.
+reduction, retransmission timeouts, Reno and CUBIC with HyStart or HyStart++. Times are integer microseconds.
 """
 
 from __future__ import annotations
@@ -11,6 +11,12 @@ import heapq
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from tests.naive.hystart import HyStart
+from tests.naive.hystart_plus import HyStartPlus
+from tests.naive.path import HOLD, Path, Receiver
+
+__all__ = ["Path", "Receiver", "packets", "run"]
 
 MSS = 1448
 INFINITE = 0x7FFFFFFF
@@ -28,62 +34,13 @@ class Segment:
 
 
 @dataclass
-class Path:
-    """A bottleneck with a tail-drop queue in segments, half the delay before it and half on the way back."""
-
-    rate: float  # segments per second
-    delay: int  # round trip without queue, us
-    queue: int
-    drop: frozenset[int] = frozenset()  # numbers of transmissions that are lost on the way
-    sent: int = 0
-    free: float = 0.0
-
-    def send(self, now: int) -> int | None:
-        """Arrival at the receiver, or None for a drop."""
-        self.sent += 1
-        if self.sent in self.drop or (self.free - now) * self.rate / 1e6 > self.queue:
-            return None
-        self.free = max(self.free, float(now)) + 1e6 / self.rate
-        return int(self.free) + self.delay // 2
-
-
-@dataclass
-class Receiver:
-    """Acknowledges every second segment, and at once what is out of order."""
-
-    following: int = 0
-    beyond: set[int] = field(default_factory=set)
-    unacked: int = 0
-
-    def take(self, number: int) -> list[tuple[int, int]] | None:
-        """SACK blocks of the ACK to send, the latest first; None: no ACK yet."""
-        if number > self.following:
-            self.beyond.add(number)
-        elif number == self.following:
-            filled = bool(self.beyond)
-            self.following += 1
-            while self.following in self.beyond:
-                self.beyond.discard(self.following)
-                self.following += 1
-            self.unacked += 1
-            if self.unacked < 2 and not filled:
-                return None
-        self.unacked = 0
-        blocks: list[tuple[int, int]] = []
-        for n in sorted(self.beyond):
-            if blocks and blocks[-1][1] == n:
-                blocks[-1] = (blocks[-1][0], n + 1)
-            else:
-                blocks.append((n, n + 1))
-        return sorted(blocks, key=lambda b: not b[0] <= number < b[1])[:3]
-
-
-@dataclass
 class Sender:
     """The state of `struct tcp_sock` that matters, and what `tcp_ack` does to it."""
 
     cc: str = "reno"
-    hystart: bool = False
+    hystart: HyStart | None = None
+    plus: HyStartPlus | None = None
+    paced: bool = False
     cwnd: int = 10
     ssthresh: int = INFINITE
     count: int = 0
@@ -112,10 +69,8 @@ class Sender:
     need: int = 0
     least: int = 0
     found: bool = False
-    round_start: int = 0
-    last_ack: int = 0
-    round_end: int = 0
     timer: int = 0
+    backoff: int = 0
 
     def pipe(self) -> int:
         gone = sum(s.sacked for s in self.outstanding) + sum(s.lost for s in self.outstanding)
@@ -149,15 +104,18 @@ class Sender:
                     segment.sacked, segment.lost, segment.retransmitted = True, False, False
         advanced = ack > self.una
         retransmitted = any(s.ever for s in self.outstanding if s.number < ack)
+        out = len(self.outstanding)
         self.outstanding = [s for s in self.outstanding if s.number >= ack]
         self.una = max(self.una, ack)
         if ca_rtt and not (retransmitted and advanced):
             self.rtt_sample(rtt)
             self.least = min(self.least or ca_rtt, ca_rtt)
-            if self.cc == "cubic" and self.hystart and not self.found and self.cwnd < self.ssthresh:
-                self.test_train(now)
+            if self.hystart and not self.found and self.cwnd < self.ssthresh:
+                state = self.una, self.nxt, self.cwnd, self.ssthresh, (self.srtt >> 3) * 1000, out
+                if self.hystart.acked(now * 1000, ca_rtt * 1000, *state):
+                    self.found, self.ssthresh = True, self.cwnd
         if advanced:
-            self.timer = now
+            self.timer, self.backoff = now, 0
         if self.state in {"recovery", "loss"} and self.una >= self.high:
             if self.state == "recovery":
                 self.cwnd = self.ssthresh
@@ -172,6 +130,12 @@ class Sender:
             self.proportional(delivered, lost, advanced)
         elif advanced and (self.limited or (self.cwnd < self.ssthresh and self.cwnd < 2 * self.most_out)):
             self.grow(now, delivered)
+        if ca_rtt and self.slow_start_plus() and self.plus.sample(ca_rtt, self.una, self.nxt):  # type: ignore[union-attr]
+            self.ssthresh = self.cwnd
+
+    def slow_start_plus(self) -> bool:
+        """Whether HyStart++ has a say: in the first slow start alone."""
+        return self.plus is not None and not self.plus.over and self.ssthresh == INFINITE
 
     def detect(self) -> int:
         """Lost is what was sent before the last delivered segment, once three are SACKed or in recovery (RFC 8985)."""
@@ -185,16 +149,6 @@ class Sender:
             segment.lost, segment.retransmitted = True, False
             lost += 1
         return lost
-
-    def test_train(self, now: int) -> None:
-        if self.una > self.round_end:
-            self.round_start = self.last_ack = now
-            self.round_end = self.nxt
-        if self.cwnd < 16 or now - self.last_ack > 2000:
-            return
-        self.last_ack = now
-        if now - self.round_start > (self.least + 1000) // 2:
-            self.found, self.ssthresh = True, self.cwnd
 
     def reduce(self) -> None:
         self.prior, self.prr_delivered, self.prr_out, self.count = self.cwnd, 0, 0, 0
@@ -218,6 +172,9 @@ class Sender:
         self.cwnd = pipe + max(send, 0 if self.prr_out else 1)
 
     def grow(self, now: int, acked: int) -> None:
+        if self.slow_start_plus():
+            self.cwnd += self.plus.growth(acked)  # type: ignore[union-attr]
+            return
         if self.cwnd < self.ssthresh:
             before = self.cwnd
             self.cwnd = min(self.cwnd + acked, self.ssthresh)
@@ -255,15 +212,26 @@ class Sender:
                 segment.lost, segment.retransmitted = True, False
         self.cwnd, self.count, self.state, self.high = self.pipe() + 1, 0, "loss", self.nxt
         self.last_max = self.epoch = 0
-        self.found = False
-        self.timer = now
+        if self.hystart:
+            self.hystart, self.found = HyStart(self.paced, MSS), False
+            self.hystart.begin(now * 1000, self.nxt)
+        self.timer, self.backoff = now, self.backoff + 1
 
 
 def run(
-    cc: str, path: Path, seconds: float, *, hystart: bool = False
+    cc: str,
+    path: Path,
+    seconds: float,
+    *,
+    hystart: bool = False,
+    plus: HyStartPlus | None = None,
+    paced: bool = False,
+    every: int = 2,
 ) -> tuple[dict[str, list[int]], list[tuple[int, int, int, int]]]:
     """Columns of the packets at the sender, and its (time, cwnd, ssthresh, srtt) as each ACK arrives, in us."""
-    sender, receiver = Sender(cc, hystart=hystart), Receiver()
+    sender = Sender(cc, hystart=HyStart(paced, MSS) if hystart else None, plus=plus, paced=paced)
+    receiver = Receiver(every)
+    due = 0  # when a paced sender may send again
     rows: dict[str, list[int]] = {
         name: [] for name in ("time", "out", "seq", "ack", "payload", "flags", "tsval", "tsecr")
     }
@@ -285,8 +253,9 @@ def run(
         rows["sack"].append(sack)  # type: ignore[arg-type]
 
     def transmit(now: int, segment: Segment) -> None:
-        nonlocal serial
+        nonlocal serial, due
         segment.sent = now
+        due = now + (sender.srtt >> 3) * 100 // (sender.cwnd * (200 if 2 * sender.cwnd < sender.ssthresh else 120))
         row(now, True, 1 + segment.number * MSS, 1, MSS, 16, now // 1000 + 5000, heard, [])
         arrival = path.send(now)
         if arrival is not None:
@@ -294,8 +263,14 @@ def run(
             heapq.heappush(line, (arrival, serial, "data", segment.number, [], now // 1000 + 5000))
 
     def send(now: int) -> None:
+        nonlocal serial
         sent = 0
         while sender.pipe() < sender.cwnd:
+            if sender.paced and now < due and sender.nxt >= 10:
+                if not any(event[2] == "pace" for event in line):
+                    serial += 1
+                    heapq.heappush(line, (due, serial, "pace", 0, [], 0))
+                break
             waiting = [s for s in sender.outstanding if s.lost and not s.retransmitted]
             if waiting:
                 segment = waiting[0]
@@ -318,19 +293,24 @@ def run(
     row(path.delay, True, 1, 1, 0, 16, path.delay // 1000 + 5000, heard, [])
     now = sender.timer = path.delay
     send(now)
-    while now < seconds * 1e6 and line:
-        deadline = sender.timer + (sender.srtt >> 3) + sender.rttvar
-        if line[0][0] > deadline:
+    while now < seconds * 1e6 and (line or sender.outstanding):
+        deadline = sender.timer + (((sender.srtt >> 3) + sender.rttvar) << sender.backoff)
+        if not line or line[0][0] > deadline:
             now = deadline
             sender.on_timeout(now)
             send(now)
             continue
         now, _, what, number, blocks, stamp = heapq.heappop(line)
-        if what == "data":
-            found = receiver.take(number)
+        if what == "pace":
+            send(now)
+            continue
+        if what in {"data", "held"}:
+            found = receiver.take(number) if what == "data" else [] if receiver.holds(number) else None
+            serial += 1
             if found is not None:
-                serial += 1
                 heapq.heappush(line, (now + path.delay // 2, serial, "ack", receiver.following, found, stamp))
+            elif what == "data":
+                heapq.heappush(line, (now + HOLD, serial, "held", receiver.following, [], stamp))
             continue
         heard = (now - path.delay // 2) // 1000 + 9000
         row(now, False, 1, 1 + number * MSS, 0, 16, heard, stamp, [1 + n * MSS for block in blocks for n in block])

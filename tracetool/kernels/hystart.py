@@ -8,6 +8,7 @@ from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.window_columns import (
     COUNT,
     CSS_BASE,
+    CSS_BEFORE,
     CSS_ROUNDS,
     CWND,
     DELAY,
@@ -18,6 +19,7 @@ from tracetool.kernels.window_columns import (
     FOUND_BY,
     HYSTART,
     HYSTART_ERA,
+    INFINITE,
     LAST_ACK,
     LAST_ROUND_RTT,
     MSS,
@@ -98,8 +100,11 @@ def hystart_plus_update(w: Ints, now: int, delay: int, una: int, nxt: int) -> No
     """Take one RTT sample of HyStart++ (RFC 9406): where a round got slower, slow start becomes conservative first.
 
     CSS_ROUNDS counts the rounds of conservative slow start from 1; after five of them slow start ends. A round that is
-    faster than the one that began it takes it back.
+    faster than the one that began it takes it back. Only the first slow start is its own (section 4.3): where anything
+    has lowered the threshold before, it is left alone.
     """
+    if w[SSTHRESH] < INFINITE:
+        return
     if una > w[END_SEQ]:
         w[LAST_ROUND_RTT] = w[ROUND_RTT]
         hystart_reset(w, now, nxt)
@@ -121,12 +126,15 @@ def hystart_plus_update(w: Ints, now: int, delay: int, una: int, nxt: int) -> No
         later = min(max(w[LAST_ROUND_RTT] >> 3, DELAY_MIN_NS), DELAY_MAX_NS)
         if w[ROUND_RTT] >= w[LAST_ROUND_RTT] + later:
             w[CSS_BASE] = w[ROUND_RTT]
+            w[CSS_BEFORE] = w[LAST_ROUND_RTT]
             w[CSS_ROUNDS] = 1
 
 
 @bare_kernel
 def hystart_plus_growth(w: Ints, acked: int, paced: bool) -> int:
     """Segments by which HyStart++ lets slow start grow: at most eight an ACK unless paced; a quarter in CSS."""
+    if w[SSTHRESH] < INFINITE:
+        return acked
     if not paced:
         acked = min(acked, MOST_PER_ACK)
     if w[CSS_ROUNDS] == 0:

@@ -23,6 +23,11 @@ from tracetool.kernels.replay_columns import (
     MIN_RTT_BEFORE,
     NXT,
     NXT_BEFORE,
+    OP_CWR,
+    OP_RECOVERY,
+    OP_RTO_REDUCE,
+    OP_TLP_LOSS,
+    OPS,
     OUT_BEFORE,
     OUT_SENT,
     PIPE_BEFORE,
@@ -46,11 +51,16 @@ from tracetool.kernels.window_columns import (
     BBR_RATE,
     CC,
     COUNT,
+    CSS_BASE,
+    CSS_BEFORE,
     CUBIC,
     CWND,
     CWND_STAMP,
     DELAY_MIN,
     FIT_DEFICIT,
+    FIT_EARLY,
+    FIT_EARLY_GROUPS,
+    FIT_GROUPS,
     FIT_SURPLUS,
     FOUND,
     FOUND_BY,
@@ -61,9 +71,11 @@ from tracetool.kernels.window_columns import (
     MAX_PACKETS_OUT,
     MSS,
     PAST_SLOW_START,
+    PLUS_PLUS,
     PRIOR_CWND,
     PROBE_BW,
     PRR_OUT,
+    REDUCTIONS,
     ROUND_RTT,
     ROUND_START,
     SSTHRESH,
@@ -152,6 +164,9 @@ def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
         o[OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
         o[OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
         o[OUT_DELAY_MIN] = w[DELAY_MIN]
+        if w[FOUND_BY] == PLUS_PLUS:
+            o[OUT_ROUND_RTT] = w[CSS_BASE]
+            o[OUT_DELAY_MIN] = w[CSS_BEFORE]
 
 
 @bare_kernel
@@ -214,6 +229,8 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             if h[START] == PAST_SLOW_START and h[CC] == CUBIC:
                 cubic_resume(w, h, e[TIME], e[SRTT_AFTER])
         found = w[FOUND]
+        if e[OPS] & (OP_RECOVERY | OP_CWR | OP_TLP_LOSS | OP_RTO_REDUCE):
+            w[REDUCTIONS] += 1
         react(w, h, e)
         if write:
             note_reaction(w, e, out[r], w[FOUND] and not found)
@@ -222,6 +239,9 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             note_after(w, out[r], correction)
             if w[FOUND] and not found:
                 out[r, OUT_FOUND] = w[FOUND_BY]
+        if w[REDUCTIONS] < 2:
+            w[FIT_EARLY] = w[FIT_SURPLUS] + w[FIT_DEFICIT]
+            w[FIT_EARLY_GROUPS] = w[FIT_GROUPS]
         if h[CC] == BBR and h[START] != AT_BEGINNING and r + 1 < rows:
             watch_pace(w, h, e, events[r + 1, TIME])
         if w[FIT_SURPLUS] + w[FIT_DEFICIT] > limit:

@@ -19,6 +19,8 @@ from tracetool.kernels.window_columns import (
     CC,
     FIT_BURSTS,
     FIT_DEFICIT,
+    FIT_EARLY,
+    FIT_EARLY_GROUPS,
     FIT_GROUPS,
     FIT_JUDGED,
     FIT_PACED,
@@ -56,6 +58,9 @@ NO_LIMIT = 1 << 62
 FIRST_LIMIT = 1 << 40
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
 AS_GOOD = 0.002
+#: Nor by more than this many segments until the second reduction: half of what one odd moment may count. It is what
+#: tells when slow start ended, and over a long flow it would not show.
+AS_GOOD_EARLY = 8
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED = 0.1
 MOSTLY = 0.5
@@ -66,8 +71,9 @@ TOO_FEW = 10
 
 #: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
 #: showed, and of the window that stayed unused in these; of the larger groups of sends, those that left as if paced;
-#: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too.
-MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, FIT_WIDTH = range(8)
+#: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too;
+#: segments missed until the second reduction, and groups of sends until then.
+MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, EARLY, EARLY_GROUPS, FIT_WIDTH = range(10)
 #: What is chosen for a sender: the hypothesis, and what is to be said of it.
 BEST, SAID, CHOICE_WIDTH = range(3)
 TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
@@ -131,6 +137,8 @@ def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, 
     found[SHOWN] = w[WINDOW_SHOWN]
     found[GROUPS] = groups
     found[MISSED] = missed + w[FIT_PACED] / PACE_UNIT
+    found[EARLY] = w[FIT_EARLY]
+    found[EARLY_GROUPS] = w[FIT_EARLY_GROUPS]
 
 
 @bare_kernel
@@ -152,14 +160,40 @@ def first_exit(window: Ints) -> int:
 
 
 @bare_kernel
+def fits_early(fit: Floats, missed: float) -> bool:
+    """Whether a hypothesis misses no more until the second reduction than another that misses `missed` segments."""
+    return fit[EARLY] <= missed + AS_GOOD_EARLY + AS_GOOD * fit[EARLY_GROUPS]
+
+
+@bare_kernel
+def least_early(table: Ints, order: Ints, fits: Floats, tried: int, algorithm: int, most: float) -> float:
+    """Least segments missed until the second reduction by an algorithm's hypotheses of a misfit up to `most`."""
+    least = math.inf
+    for k in range(tried):
+        if table[order[k], CC] == algorithm and fits[k, MISFIT] <= most:
+            least = min(least, fits[k, EARLY])
+    return least
+
+
+@bare_kernel
 def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun: bool) -> int:
-    """Which of those tried is taken: the most usual one that fits as well as the best, with three exceptions."""
+    """Which of those tried is taken: the most usual one that fits as well as the best, with three exceptions.
+
+    Of one congestion control's it has to fit the first slow start and what follows as well as any.
+    """
     least = math.inf
     for k in range(tried):
         least = min(least, fits[k, MISFIT])
     best = 0
     while fits[best, MISFIT] > least + near:
         best += 1
+    algorithm = table[order[best], CC]
+    if begun and algorithm != BBR:
+        early = least_early(table, order, fits, tried, algorithm, least + near)
+        while not (
+            table[order[best], CC] == algorithm and fits[best, MISFIT] <= least + near and fits_early(fits[best], early)
+        ):
+            best += 1
     if table[order[best], CC] != BBR and fits[best, JUDGED] < SELDOM_JUDGED:
         # the window hardly showed: pacing is what is left to see
         found = -1
@@ -181,6 +215,15 @@ def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun:
     return best
 
 
+@bare_kernel
+def explained(table: Ints, order: Ints, fits: Floats, tried: int, most: float, begun: bool) -> bool:
+    """Whether some hypothesis of a misfit up to `most` explains the first slow start, too."""
+    for k in range(tried):
+        if fits[k, MISFIT] <= most and (not begun or table[order[k], CC] == BBR or fits_early(fits[k], 0.0)):
+            return True
+    return False
+
+
 @kernel
 def choose(
     events: Ints, table: Ints, rare: Bytes, mss: int, tolerance: int, begun: bool, h: Ints, w: Ints, order: Ints,
@@ -198,7 +241,7 @@ def choose(
     tried = 0
     least = math.inf
     for turn in range(2):
-        if groups < TOO_FEW or (turn and least < WELL):
+        if groups < TOO_FEW or (turn and least < WELL and explained(table, order, fits, tried, least + near, begun)):
             break
         for k in range(table.shape[0]):
             if rare[k] != turn:
@@ -233,6 +276,9 @@ def choose(
         if table[order[k], CC] != algorithm:
             elsewhere = min(elsewhere, fits[k, MISFIT])
         if k == best or fits[k, MISFIT] > fits[best, MISFIT] + near:
+            continue
+        same = begun and algorithm != BBR and table[order[k], CC] == algorithm
+        if same and not fits_early(fits[k], fits[best, EARLY]):
             continue
         set_up(h, table[order[k]], mss, tolerance)
         fit(events, h, w, other[:rows], NO_LIMIT, groups, fits[fits.shape[0] - 2])

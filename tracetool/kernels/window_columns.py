@@ -59,7 +59,10 @@ LT_BW, LT_USED, LT_SAMPLING, LT_ROUNDS, LT_STAMP, LT_DELIVERED, LT_LOST, LT_LOST
 #: FIT_PACED counts segments in parts of this.
 PACE_UNIT = 256
 PACE_ROOM, BBR_KNOWN_FROM, PRIOR_GUESSED, ROUND_SURPLUS, FIT_UNUSED = 100, 101, 102, 103, 104
-WINDOW_WIDTH = 105
+# HyStart++: smallest RTT of the round before conservative slow start; and how well the first slow start fits, with the
+# recovery that follows it: reductions seen, segments missed and groups of sends until the second
+CSS_BEFORE, REDUCTIONS, FIT_EARLY, FIT_EARLY_GROUPS = 105, 106, 107, 108
+WINDOW_WIDTH = 109
 #: FIT_UNUSED counts windows in parts of this.
 UNUSED_UNIT = 1024
 

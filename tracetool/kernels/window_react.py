@@ -251,6 +251,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
             cubic_reset(w)
             hystart_reset(w, now, e[NXT_BEFORE])
         return
+    rtt = 0  # for HyStart++, which looks at it once the window has grown (RFC 9406, section 4.2)
     if (h[CC] == CUBIC or h[HYSTART]) and e[KIND] != ON_REORDER_TIMER and e[CA_RTT] >= 0:
         delay = max(e[CA_RTT], 1)
         if not (w[EPOCH] and now - w[EPOCH] < SAMPLE_PAUSE_NS):
@@ -258,7 +259,7 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
                 w[DELAY_MIN] = delay
             if h[HYSTART] and not w[FOUND] and w[CWND] < w[SSTHRESH]:
                 if h[HYSTART] & PLUS_PLUS:
-                    hystart_plus_update(w, now, delay, e[UNA], e[NXT_BEFORE])
+                    rtt = delay
                 else:
                     hystart_update(w, h, now, delay, e[UNA], e[NXT_BEFORE], e[SRTT_AFTER], e[OUT_BEFORE])
     if e[FLAGS] & ECHO:
@@ -288,3 +289,5 @@ def react(w: Ints, h: Ints, e: Ints) -> None:
         if is_limited(w) and not w[UNKNOWN_START]:  # what is not known is taken from the flight alone
             grow(w, h, e[NEWLY_DELIVERED], now)
         w[CWND_STAMP] = now
+    if rtt:
+        hystart_plus_update(w, now, rtt, e[UNA], e[NXT_BEFORE])

@@ -117,7 +117,9 @@ def _exit(past: _Past, end: int) -> tuple[str | None, str]:
         fastest, least = row[rw.OUT_ROUND_RTT] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
         return "hystart_delay", f"no RTT of the round under {fastest:.1f} ms; shortest before {least:.1f} ms"
     if found == wc.PLUS_PLUS:
-        return "hystart_delay", "HyStart++: five rounds of conservative slow start after one that got slower"
+        slower, before = row[rw.OUT_ROUND_RTT] / 1e6, row[rw.OUT_DELAY_MIN] / 1e6
+        why = f"five rounds of conservative slow start after one with no RTT under {slower:.1f} ms"
+        return "hystart_delay", f"HyStart++: {why}; shortest of the round before {before:.1f} ms"
     if ops & rc.OP_RTO:
         return "rto", "a retransmission timeout"
     if ops & rc.OP_CWR:

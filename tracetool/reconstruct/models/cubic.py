@@ -24,6 +24,7 @@ HYPOTHESES = (
     Hypothesis("cubic, HyStart's train only", "cubic", CUBIC, TRAIN, rare=True),
     Hypothesis("cubic, HyStart's delay only", "cubic", CUBIC, DELAY, rare=True),
     Hypothesis("cubic, HyStart++", "cubic", CUBIC, PLUS_PLUS, rare=True),
+    Hypothesis("cubic, HyStart++, paced", "cubic", CUBIC, PLUS_PLUS, paced=True, rare=True),
 )
 
 #: What a loss leaves of the last maximum: beta; or, where the window had not reached the maximum before (fast

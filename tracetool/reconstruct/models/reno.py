@@ -9,6 +9,7 @@ from tracetool.reconstruct.models import Hypothesis
 HYPOTHESES = (
     Hypothesis("reno", "reno", RENO),
     Hypothesis("reno, HyStart++", "reno", RENO, PLUS_PLUS, rare=True),
+    Hypothesis("reno, HyStart++, paced", "reno", RENO, PLUS_PLUS, paced=True, rare=True),
 )
 
 UNDER_WAY = (

@@ -1,0 +1,117 @@
+"""HyStart++ (RFC 9406) is told from packets alone: those that a slow simulated sender makes over a few bottlenecks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.naive import sender as naive
+from tests.naive.hystart_plus import HyStartPlus
+from tests.reconstruct.inferred import inferred_of
+from tests.reconstruct.packets import FlowFacts, FlowPackets
+
+FACTS = FlowFacts(1460, 1460, 7, 7, True, True, False, None, syn_seen=True, vantage="sender")
+#: A cause of which the inference is no surer than this is one of two that fit alike.
+UNSURE = 0.5
+
+
+def seen(cc, path, seconds, *, plus=None, **more):
+    """What the inference says of a simulated sender; its state, and how far off window and threshold are, at each ACK."""
+    rows, truth = naive.run(cc, naive.Path(**path), seconds, plus=plus, **more)
+    inferred = inferred_of(FlowPackets(**naive.packets(rows)), FACTS)
+    state = np.array(truth)
+    window = np.abs(inferred.samples["cwnd_segments"].to_numpy() - state[:, 1])
+    threshold = inferred.samples["ssthresh_segments"].fill_null(naive.INFINITE).to_numpy()
+    return inferred, state, window, np.abs(threshold - state[:, 2])
+
+
+def first(inferred):
+    return inferred.slow_starts.row(0, named=True)
+
+
+BOTTLENECKS = st.tuples(
+    st.sampled_from([500, 1000, 2000, 3000]),  # segments per second
+    st.sampled_from([10_000, 20_000, 40_000, 60_000]),
+    st.sampled_from([1, 2, 4, 9]),  # queue, in round trips
+).filter(lambda b: 15 <= b[0] * b[1] / 1e6 <= 60)
+
+
+@given(BOTTLENECKS, st.sampled_from(["reno", "cubic"]), st.booleans(), st.sampled_from([1, 2, 4]))
+@settings(max_examples=15, deadline=None, derandomize=True)
+def test_the_window_is_followed_over_any_bottleneck(bottleneck, cc, paced, every):
+    rate, delay, deep = bottleneck
+    path = {"rate": rate, "delay": delay, "queue": rate * delay // 10**6 * deep}
+    twin = HyStartPlus(1000, paced)
+    inferred, state, window, threshold = seen(cc, path, 1500 / rate, plus=twin, paced=paced, every=every)
+    start = first(inferred)
+    left = state[state[:, 2] < naive.INFINITE]
+    assert np.quantile(window, 0.5) <= 1
+    if start["confidence"] is not None and start["confidence"] <= UNSURE:
+        return
+    assert np.quantile(window, 0.99) <= 3
+    assert (threshold <= 2).mean() > 0.97
+    assert start["exit_cause"] == ("none" if not len(left) else "hystart_delay" if twin.over else "loss")
+    if len(left):
+        assert abs(start["ssthresh_segments"] - left[0, 2]) <= 2
+    assert inferred.cc == cc or inferred.cc_confidence < UNSURE
+
+
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+@pytest.mark.parametrize("paced", [False, True])
+def test_it_leaves_slow_start_after_five_slower_rounds(cc, paced):
+    twin = HyStartPlus(1000, paced)
+    inferred, state, window, threshold = seen(
+        cc, {"rate": 1000, "delay": 20_000, "queue": 500}, 3, plus=twin, paced=paced
+    )
+    start = first(inferred)
+    assert twin.over
+    assert start["exit_cause"] == "hystart_delay"
+    assert abs(start["ssthresh_segments"] - state[-1, 2]) <= 2
+    assert "HyStart++" in start["evidence"]
+    entered = next(n for n, one in enumerate(twin.rounds) if len(one) >= 8 and min(one) >= twin.baseline)
+    assert f"{twin.baseline / 1000:.1f} ms" in start["evidence"]
+    assert f"{min(twin.rounds[entered - 1]) / 1000:.1f} ms" in start["evidence"]
+    assert window.max() <= 3
+    assert (threshold <= 2).mean() > 0.99
+    assert inferred.cc == cc
+
+
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+def test_slow_start_resumes_where_the_round_trip_falls_back(cc):
+    path = {"rate": 3000, "delay": 60_000, "queue": 100, "detour": (230_000, 330_000, 8_000)}
+    twin = HyStartPlus(1000)
+    inferred, state, window, threshold = seen(cc, path, 1.5, plus=twin)
+    assert twin.spurious == 1
+    assert window.max() <= 4
+    assert (threshold <= 2).mean() > 0.99
+    assert first(inferred)["exit_cause"] == "loss"
+    assert abs(first(inferred)["ssthresh_segments"] - state[state[:, 2] < naive.INFINITE][0, 2]) <= 2
+
+
+@pytest.mark.parametrize(("rate", "detector"), [(1000, "hystart_train"), (400, "hystart_delay")])
+def test_classic_hystart_is_not_taken_for_it(rate, detector):
+    inferred, state, window, _ = seen("cubic", {"rate": rate, "delay": 40_000, "queue": 300}, 3, hystart=True)
+    start = first(inferred)
+    assert start["exit_cause"] == detector
+    assert "HyStart++" not in start["evidence"]
+    assert abs(start["ssthresh_segments"] - state[state[:, 2] < naive.INFINITE][0, 2]) <= 1
+    assert np.quantile(window, 0.99) <= 2
+
+
+def test_a_slow_start_that_neither_ended_is_said_to_be_lost():
+    inferred, *_ = seen("reno", {"rate": 1000, "delay": 40_000, "queue": 10}, 2)
+    assert first(inferred)["exit_cause"] == "loss"
+    assert first(inferred)["confidence"] > UNSURE
+
+
+def test_a_loss_ends_conservative_slow_start():
+    path = {"rate": 500, "delay": 50_000, "queue": 60, "drop": frozenset(range(200, 270))}
+    twin = HyStartPlus(1000)
+    inferred, _, window, threshold = seen("reno", path, 4, plus=twin)
+    assert twin.css
+    assert not twin.over
+    assert first(inferred)["exit_cause"] == "loss"
+    assert window.max() <= 1
+    assert threshold.max() <= 1
