@@ -14,6 +14,7 @@ from tests.naive import choice as naive_choice
 from tests.naive import episodes as naive_episodes
 from tests.naive import rows as naive_rows
 from tests.naive import sender as naive_sender
+from tests.naive.hystart_plus import HyStartPlus
 from tests.reconstruct.packets import FlowPackets, asked, batch_of
 from tests.reconstruct.test_replay_kernels import hostile
 from tests.reconstruct.test_sender import FACTS, SENDERS
@@ -192,7 +193,8 @@ def test_episodes_are_those_of_each_sender_alone(seed, one, other):
 
 def senders():
     """Simulated senders, whole and from the middle on, and packets that no TCP sends."""
-    for cc, more, path in SENDERS.values():
+    plus = "reno", {"plus": HyStartPlus(1000)}, {"rate": 1000, "delay": 20_000, "queue": 40}
+    for cc, more, path in (*SENDERS.values(), plus):
         rows, _ = naive_sender.run(cc, naive_sender.Path(**path), 3, **more)
         yield FlowPackets(**naive_sender.packets(rows)), FACTS
     for seed in range(20):

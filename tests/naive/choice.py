@@ -12,6 +12,7 @@ from tracetool.kernels import window_columns as wc
 
 INITIAL_WINDOW = 10
 AS_GOOD, GIVE_UP, UNEXPLAINED, WELL, LOOSE = 0.002, 20, 0.25, 0.02, 1 / 8
+AS_GOOD_EARLY = 8
 
 
 @dataclass
@@ -25,6 +26,12 @@ class Fit:
     unused: float
     spread: float
     shown: bool
+    early: int
+    early_groups: int
+
+    def as_early(self, missed):
+        """Whether it misses no more until the second reduction than another that misses so many segments."""
+        return self.early <= missed + AS_GOOD_EARLY + AS_GOOD * self.early_groups
 
 
 def loose(hypothesis, spread):
@@ -50,13 +57,19 @@ def fit(events, hypothesis, mss, tolerance, limit, groups):
         w[wc.FIT_UNUSED] / (wc.UNUSED_UNIT * max(w[wc.FIT_JUDGED], 1)),
         spread,
         bool(w[wc.WINDOW_SHOWN]),
+        int(w[wc.FIT_EARLY]),
+        int(w[wc.FIT_EARLY_GROUPS]),
     )
 
 
 def picked(fits, near, begun):
     """The most usual of the best, but for senders whose window hardly showed, or was never filled."""
     least = min(f.misfit for f in fits)
-    best = next(f for f in fits if f.misfit <= least + near)
+    good = [f for f in fits if f.misfit <= least + near]
+    best = good[0]
+    if begun and best.hypothesis.cc != "bbr":
+        alike = [f for f in good if f.hypothesis.cc == best.hypothesis.cc]
+        best = next(f for f in alike if f.as_early(min(f.early for f in alike)))
     bbr = [f for f in fits if f.hypothesis.cc == "bbr"]
     if best not in bbr and best.judged < 0.1:
         paced = [f for f in bbr if f.spread > 0.5 and f.misfit < 2 * UNEXPLAINED]
@@ -83,7 +96,9 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
     near = AS_GOOD + 1 / groups
     fits: list[Fit] = []
     for rare in (False, True):
-        if rare and min((f.misfit for f in fits), default=np.inf) < WELL:
+        least = min((f.misfit for f in fits), default=np.inf)
+        good = [f for f in fits if f.misfit <= least + near]
+        if rare and least < WELL and any(not begun or f.hypothesis.cc == "bbr" or f.as_early(0) for f in good):
             break
         for hypothesis in (h for h in hypotheses if h.rare == rare):
             least = min((f.misfit for f in fits), default=np.inf)
@@ -92,6 +107,8 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
             fits.append(fit(events, hypothesis, mss, tolerance, limit, groups))
     best = picked(fits, near, begun)
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
+    if begun and best.hypothesis.cc != "bbr":
+        same = [f for f in same if f.hypothesis.cc != best.hypothesis.cc or f.as_early(best.early)]
     final = fit(events, best.hypothesis, mss, tolerance, unbounded, groups)
     windows = [fit(events, f.hypothesis, mss, tolerance, unbounded, groups).window for f in same]
     all_cwnd = np.array([w[:, rw.OUT_CWND] for w in (final.window, *windows)])

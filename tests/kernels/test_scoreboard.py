@@ -1,0 +1,124 @@
+"""The replay keeps the scoreboard that a slow twin keeps: after every ACK what is SACKed, lost, sent again, in flight."""
+
+from __future__ import annotations
+
+import heapq
+import random
+
+import numpy as np
+import pytest
+
+from tests.naive.scoreboard import RECOVERY, Board
+from tracetool.kernels import replay_columns as rc
+from tracetool.kernels.replay import replay
+
+MSS, MS, START = 1000, 1_000_000, 10**18
+SYN, ACK = 2, 16
+
+
+class Receiver:
+    """Acknowledges each segment at once, and tells of what is out of order."""
+
+    def __init__(self):
+        self.following, self.beyond = 0, set()
+
+    def take(self, number):
+        if number >= self.following:
+            self.beyond.add(number)
+        while self.following in self.beyond:
+            self.beyond.remove(self.following)
+            self.following += 1
+        blocks = []
+        for n in sorted(self.beyond):
+            if blocks and blocks[-1][1] == n:
+                blocks[-1] = blocks[-1][0], n + 1
+            else:
+                blocks.append((n, n + 1))
+        return self.following, sorted(blocks, key=lambda b: (not b[0] <= number < b[1], -b[0]))[:3]
+
+
+def world(seed, *, sack, loss, late, most=1500):
+    """A sender of a fixed window over a path that loses and delays: packets, and the twin's state at every ACK.
+
+    It ends with what would be a timeout. The receiver says nothing of data that arrives twice (no D-SACK).
+    """
+    rnd = random.Random(seed)
+    rtt, gap, flight = rnd.choice([10, 40, 100]) * MS, rnd.choice([MS // 10, MS]), rnd.choice([4, 24])
+    packets, states, again = [(START, 1, 0, -1, 0, SYN, []), (START + rtt, 0, 0, 1, 0, SYN | ACK, [])], [], []
+    board, receiver, line, now, free = Board(sack, rtt), Receiver(), [], START + rtt, 0
+    packets.append((now, 1, 1, 1, 0, ACK, []))
+
+    def transmit():
+        nonlocal now, free
+        while board.pipe() < flight or any(s.lost and not s.again for s in board.segments):
+            now += 1000
+            segment = board.send(now)
+            if segment.ever:
+                again.append(len(packets))
+            packets.append((now, 1, 1 + segment.number * MSS, 1, MSS, ACK, []))
+            free = max(free, now) + gap
+            if rnd.random() >= loss:
+                more = rnd.randrange(1, 30) * gap if rnd.random() < late else 0
+                heapq.heappush(line, (free + rtt + more, len(packets), segment.number))
+
+    transmit()
+    while line and len(packets) < most:
+        due = [at for at, _ in board.overdue()] if sack else []
+        if due and min(due) < line[0][0]:
+            now = max(now + 1000, min(due))
+            board.on_timer(now)
+            transmit()
+            continue
+        at, _, number = heapq.heappop(line)
+        if at - now > 150 * MS:
+            break
+        now = max(now + 1000, at)
+        ack, blocks = receiver.take(number)
+        edges = [1 + n * MSS for block in blocks for n in block] if sack else []
+        packets.append((now, 0, 1, 1 + ack * MSS, 0, ACK, edges))
+        before = board.state, board.sacked_out(), board.delivered, board.lost, board.pipe()
+        sample = board.on_ack(now, ack, blocks if sack else [])
+        states.append((*before, board.pipe(), board.state, sample, board.delivered, board.lost, board.una))
+        transmit()
+    return packets, states, again
+
+
+def replayed(packets, *, sack):
+    """Events of the kernel, those of ACKs alone, and the reasons why packets were sent again."""
+    time, out, seq, ack, payload, flags, edges = zip(*packets, strict=True)
+    none, size = np.full(len(packets), -1), len(packets)
+    why, several = np.zeros(size, np.int8), np.zeros(size, np.int32)
+    events = np.zeros((size + 2, rc.EVENT_WIDTH), np.int64)
+    rows = replay(
+        np.array(time), np.array(out, bool), np.array(seq), np.array(ack), np.array(payload), np.array(flags, np.uint16),
+        np.full(size, 1 << 30), none, none, np.array([n for some in edges for n in some], np.int64),
+        np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64), MSS, MS, sack, why, several,
+        events,
+    )  # fmt: skip
+    return events[:rows], why
+
+
+def followed(packets, states, again, *, sack):
+    """Compare; returns how many ACKs found the sender in recovery."""
+    events, why = replayed(packets, sack=sack)
+    lost_before = np.cumsum(events[:, rc.NEWLY_LOST]) - events[:, rc.NEWLY_LOST]
+    acks = events[:, rc.KIND] == rc.ON_ACK
+    columns = [rc.STATE_BEFORE, rc.SACKED_BEFORE, rc.DELIVERED_BEFORE]
+    mine = np.column_stack([
+        events[:, columns], lost_before, events[:, [rc.PIPE_BEFORE, rc.PIPE, rc.STATE_AFTER, rc.CA_RTT]],
+        events[:, rc.DELIVERED_BEFORE] + events[:, rc.NEWLY_DELIVERED], lost_before + events[:, rc.NEWLY_LOST],
+        (events[:, rc.UNA] - 1) // MSS,
+    ])[acks]  # fmt: skip
+    assert mine.tolist() == [list(state) for state in states]
+    assert np.flatnonzero(why).tolist() == again
+    assert set(why[why > 0].tolist()) <= {rc.BY_FAST}
+    return sum(state[0] == RECOVERY for state in states)
+
+
+@pytest.mark.parametrize("sack", [True, False])
+@pytest.mark.parametrize(("loss", "late"), [(0.02, 0), (0.1, 0), (0, 0.05), (0.02, 0.02)])
+def test_the_scoreboard_is_its_twins(sack, loss, late):
+    recoveries = 0
+    for seed in range(6):
+        recoveries += followed(*world(seed, sack=sack, loss=loss, late=late), sack=sack)
+    assert recoveries > 100
