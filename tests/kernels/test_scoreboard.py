@@ -1,4 +1,4 @@
-"""The replay keeps the scoreboard that a slow twin keeps: after every ACK what is SACKed, lost, sent again, in flight."""
+"""The replay keeps the scoreboard that a slow twin keeps: what is SACKed, lost, sent again after every ACK."""
 
 from __future__ import annotations
 
@@ -89,11 +89,12 @@ def replayed(packets, *, sack):
     none, size = np.full(len(packets), -1), len(packets)
     why, several = np.zeros(size, np.int8), np.zeros(size, np.int32)
     events = np.zeros((size + 2, rc.EVENT_WIDTH), np.int64)
+    numbers = (np.array(column) for column in (seq, ack, payload))
+    marks, edges_of = np.array(flags, np.uint16), np.array([n for some in edges for n in some], np.int64)
+    edges_at = np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64)
     rows = replay(
-        np.array(time), np.array(out, bool), np.array(seq), np.array(ack), np.array(payload), np.array(flags, np.uint16),
-        np.full(size, 1 << 30), none, none, np.array([n for some in edges for n in some], np.int64),
-        np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64), MSS, MS, sack, why, several,
-        events,
+        np.array(time), np.array(out, bool), *numbers, marks, np.full(size, 1 << 30), none, none, edges_of, edges_at,
+        MSS, MS, sack, False, np.zeros((0, 2), np.int64), why, several, events,
     )  # fmt: skip
     return events[:rows], why
 

@@ -90,11 +90,9 @@ class Board:
 
     def overdue(self) -> list[tuple[int, Segment]]:
         """Segments sent before the last that was delivered, each with the time at which it is lost."""
-        found = []
-        for s in self.segments:
-            if not s.sacked and not (s.lost and not s.again) and (s.sent, s.number + 1) < self.rack:
-                found.append((s.sent + self.rack_rtt + self.window(), s))
-        return found
+        open_ones = [s for s in self.segments if not s.sacked and (s.again or not s.lost)]
+        late = self.rack_rtt + self.window()
+        return [(s.sent + late, s) for s in open_ones if (s.sent, s.number + 1) < self.rack]
 
     def mark(self, segment: Segment) -> None:
         """Hold a segment, or its retransmission, for lost."""
@@ -110,9 +108,10 @@ class Board:
                 self.news = False
                 for segment in [s for at, s in self.overdue() if at <= now]:
                     self.mark(segment)
-        elif (self.state < RECOVERY and self.duplicates >= self.reordering) or (self.state == RECOVERY and advanced):
-            if not self.segments[0].lost:
-                self.mark(self.segments[0])
+            return
+        enough = self.state < RECOVERY and self.duplicates >= self.reordering
+        if (enough or (self.state == RECOVERY and advanced)) and not self.segments[0].lost:
+            self.mark(self.segments[0])
 
     def settle(self) -> None:
         """Recovery, where anything is lost; else open, or in disorder."""

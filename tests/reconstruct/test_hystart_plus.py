@@ -18,7 +18,7 @@ UNSURE = 0.5
 
 
 def seen(cc, path, seconds, *, plus=None, **more):
-    """What the inference says of a simulated sender; its state, and how far off window and threshold are, at each ACK."""
+    """What is said of a simulated sender; its state, and how far off window and threshold are, at each ACK."""
     rows, truth = naive.run(cc, naive.Path(**path), seconds, plus=plus, **more)
     inferred = inferred_of(FlowPackets(**naive.packets(rows)), FACTS)
     state = np.array(truth)
