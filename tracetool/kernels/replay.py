@@ -20,9 +20,11 @@ from tracetool.kernels.replay_columns import (
     BACKOFF,
     BOARD_WIDTH,
     BY_TLP,
+    CA_STATE,
     EVENT_WIDTH,
     FIRST_SEND,
     HEAD,
+    HIGH_SEQ,
     IDLE,
     ISN,
     LAST_SEND,
@@ -41,6 +43,7 @@ from tracetool.kernels.replay_columns import (
     OWED,
     PIPE,
     PIPE_SENT,
+    RECOVERY,
     REO_STEPS,
     REORDERING,
     RETRANS_OUT,
@@ -283,6 +286,8 @@ def replay(
                     s[TIMER_START] = now
                 tail = s[TAIL]
                 if start > s[SND_NXT]:  # frames the capture missed
+                    if elsewhere and s[CA_STATE] == RECOVERY and s[HIGH_SEQ] == s[SND_NXT]:
+                        s[HIGH_SEQ] = start  # lost before they came here: queues overflow before the window falls
                     board = add_segments(
                         board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE, elsewhere, later
                     )
