@@ -176,7 +176,7 @@ def numbered(packets, places, a, b, previous, mss, sack):
         else:
             continue
         first = packets[place]
-        echoes = one.flags & ECE or (first.out and first.flags & CWR)
+        echoes = first.out and first.flags & CWR
         rows.append([place, like, at, number, trim, int(bool(packets[like].flags & ECE and echoes))])
         last = number
     return rows

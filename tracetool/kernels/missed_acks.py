@@ -249,8 +249,8 @@ def fill_numbers(
                 continue
         else:
             continue
-        # the receiver echoes until it gets the answer, which the next new data bears
-        echoes = flags[a] & ECE or (outbound[found[r, PLACE]] and flags[found[r, PLACE]] & CWR)
+        # an echo matters where it begins a reduction, and that the next data says
+        echoes = outbound[found[r, PLACE]] and flags[found[r, PLACE]] & CWR
         found[kept, ECHO] = 1 if flags[like] & ECE and echoes else 0
         found[kept, PLACE] = found[r, PLACE]
         found[kept, AT] = found[r, AT]
