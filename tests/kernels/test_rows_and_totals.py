@@ -160,3 +160,12 @@ def test_records_are_reordered_with_their_edges(seed, size):
     assert ecn.tolist() == fields["ecn"]
     begins = columns[pr.SACK_AT].tolist()
     assert [sacks[a:b].tolist() for a, b in pairwise(begins)] == blocks
+
+
+@MANY
+@given(st.lists(st.integers(0, 9), max_size=60))
+def test_positions_are_sorted_by_frame_and_equal_ones_stay(frames):
+    """Frames that stand several times, too, as only a foreign dataset has them."""
+    order, other = np.arange(len(frames)), np.empty(len(frames), np.int64)
+    pr.sort_by_frame(order, np.array(frames, np.int64), 0, len(frames), other)
+    assert order.tolist() == sorted(range(len(frames)), key=frames.__getitem__)

@@ -83,14 +83,17 @@ def missed_acks(packets, mss, sack):
     """Rows of (place, like, time, number, trim, echo)."""
     lacking = lacks_data(packets)
     counted = lacking and counts(packets, out=False)
-    acks = [k for k, p in enumerate(packets) if p.is_ack and not p.flags & (SYN | RST)]
+    acks = []
+    for k, p in enumerate(packets):
+        if p.is_ack and not p.flags & (SYN | RST) and (not acks or p.ack >= packets[acks[-1]].ack):
+            acks.append(k)  # else an old one, overtaken on its way
     found, usual, allowed = [], 0, 0
     for n in range(1, len(acks)):
         a, b = acks[n - 1], acks[n]
         one, other = packets[a], packets[b]
         if b - a > FAR_APART:
             continue
-        between = range(a + 1, b)
+        between = [j for j in range(a + 1, b) if packets[j].out]
         many = leap(one, other) if counted else -1
         many = 0 if many > MOST_MISSED else many
         if one.window >= 0:
@@ -120,10 +123,10 @@ def missed_acks(packets, mss, sack):
         quiet = max(many - len(places), 0)
         for q in range(quiet):
             at = one.time + (other.time - one.time) * (q + 1) // (quiet + 1)
-            place = next((j for j in between if packets[j].time > at), b)
+            place = next((j for j in range(a + 1, b) if packets[j].time > at), b)
             places.append((place, min(max(at, packets[place - 1].time), packets[place].time)))
         if places:
-            places.sort(key=lambda one: one[0])
+            places.sort()
             previous = packets[acks[n - 2]] if n > 1 else None
             found += numbered(packets, places, a, b, previous, mss, sack)
         if more > 0:
@@ -144,7 +147,7 @@ def numbered(packets, places, a, b, previous, mss, sack):
             break
         following.append(p.payload)
     starts = [j for j, _ in places]
-    groups = [packets[i:k] for i, k in zip(starts, [*starts[1:], b], strict=True)]
+    groups = [[p for p in packets[i:k] if p.out] for i, k in zip(starts, [*starts[1:], b], strict=True)]
     weights = [1 + sum(p.payload for p in group) for group in groups]
     total = 1 + sum(weights) + sum(following)
     rows, part, sent, last = [], 0, 0, one.ack
@@ -169,7 +172,7 @@ def numbered(packets, places, a, b, previous, mss, sack):
                 number = max(number, sent - one.window)
             number = min(max(number, last + mss), other.ack - mss)
             first = packets[place]
-            if not sack and first.payload > 0 and one.ack < first.seq < other.ack:
+            if not sack and first.out and first.payload > 0 and one.ack < first.seq < other.ack:
                 number = first.seq
             if number <= last:
                 continue
@@ -243,6 +246,7 @@ def placed(packets, before, now, seq, mss, tick):
 def missed_data(packets, mss, tick):
     """Rows of (place, like, time, number, length, again)."""
     counted = counts(packets, out=True)
+    behind = None  # place and time of what was last found behind the last captured packet
     found, top, last, missed, since, earlier = [], -1, -1, 0, 0, None
     for i, p in enumerate(packets):
         if len(found) + 2 > len(packets):
@@ -258,7 +262,10 @@ def missed_data(packets, mss, tick):
                 if p.tsecr >= 0 and packets[last].tsval >= 0:
                     ticks = (p.tsecr - packets[last].tsval) % (1 << 32)
                     at = min(at + (ticks * tick if ticks < 1 << 31 else 0), p.time)
-                found.append([place_of(packets, last, i, at), last, at, top, beyond, 0])
+                if behind is not None and behind[0] > last:
+                    at = max(at, behind[1])
+                behind = (max(place_of(packets, last, i, at), behind[0] if behind else 0), at)
+                found.append([behind[0], last, at, top, beyond, 0])
                 top = p.ack
                 since, missed = since + count, missed + count
             continue

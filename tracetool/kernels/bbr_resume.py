@@ -66,7 +66,7 @@ def bbr_resume(w: Ints, h: Ints, events: Ints, smallest: int) -> None:
     """Go on past STARTUP where a capture begins, with the smallest RTT from before, or else that of the capture."""
     w[BBR_FULL_REACHED] = 1
     w[BBR_MIN_RTT] = h[REMEMBERED_RTT] if h[REMEMBERED_RTT] > 0 else smallest
-    w[BBR_MIN_RTT_TIME] = h[REMEMBERED_TIME] if h[REMEMBERED_TIME] > 0 else events[0, TIME]
+    w[BBR_MIN_RTT_TIME] = h[REMEMBERED_TIME] if h[REMEMBERED_RTT] > 0 else events[0, TIME]
     bw = first_bandwidth(w, events)
     for i in range(3):  # measured in round 0
         w[BBR_BW + 2 * i + 1] = bw

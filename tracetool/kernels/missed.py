@@ -102,7 +102,8 @@ def put_back(
 ) -> tuple[Ints, Flags, Marks, Ints, Ints, Ints, int]:  # fmt: skip
     """Put what the capture of a sender lacks back where it must have been.
 
-    What is put back has the flag `MISSED`; old data that was sent again, nobody saw which, has no other.
+    No more is put back than was captured. It has the flag `MISSED`; old data that was sent again, nobody saw which, has
+    no other.
 
     Parameters
     ----------
@@ -125,6 +126,7 @@ def put_back(
         The same arrays where nothing is missing, else longer ones, in which what is put back has an `origin` of -1; and
         the number of packets.
     """
+    captured = n
     found = np.empty((n, ma.MISSED_WIDTH), np.int64)
     rows = ma.find_missed_acks(
         mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[SEGMENTS, :n], marks[:n],
@@ -142,7 +144,7 @@ def put_back(
             if found[r, ma.TRIM]:
                 edges[edges_at[i] + 1] -= found[r, ma.TRIM]
         n += rows
-    lost = np.empty((n, md.MISSED_WIDTH), np.int64)
+    lost = np.empty((captured - rows, md.MISSED_WIDTH), np.int64)
     rows = md.find_missed_data(
         mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[SEGMENTS, :n], marks[:n],
         mine[TSVAL, :n], mine[TSECR, :n], mine[IP_ID, :n], mss, tick, lost,

@@ -94,10 +94,13 @@ def duplicate(ack: Ints, payload: Ints, before: int, a: int, b: int) -> bool:
 
 @bare_kernel
 def in_order(found: Ints, first: int, rows: int) -> None:
-    """Sort the last rows by their places: there are few."""
+    """Sort the last rows by their places, and times: there are few."""
     for r in range(first + 1, rows):
         q = r
-        while q > first and found[q - 1, PLACE] > found[q, PLACE]:
+        while q > first and (
+            found[q - 1, PLACE] > found[q, PLACE]
+            or (found[q - 1, PLACE] == found[q, PLACE] and found[q - 1, AT] > found[q, AT])
+        ):
             place, at = found[q, PLACE], found[q, AT]
             found[q, PLACE], found[q, AT] = found[q - 1, PLACE], found[q - 1, AT]
             found[q - 1, PLACE], found[q - 1, AT] = place, at
@@ -141,6 +144,8 @@ def find_missed_acks(
     for k in range(len(outbound)):
         if outbound[k] or flags[k] & (SYN | RST) or not flags[k] & ACK:
             continue
+        if last >= 0 and ack[k] < ack[last]:  # an old one, overtaken on its way
+            continue
         a, b = last, k
         if a < 0 or b - a > 1 << 16:
             before_last, last = last, k
@@ -156,6 +161,8 @@ def find_missed_acks(
         edge = allowed if lacking and window[a] >= 0 else NEVER
         if many != 0:  # what the sender echoes, and what the last ACK did not allow it to send
             for j in range(a + 1, b):
+                if not outbound[j]:
+                    continue
                 echoes = clock >= 0 and tsecr[j] >= 0 and newer(tsecr[j], clock)
                 if (echoes or seq[j] + payload[j] > edge) and rows < found.shape[0]:
                     clock = tsecr[j]
@@ -172,6 +179,8 @@ def find_missed_acks(
         while rows - first < many and rows < found.shape[0]:  # where the sender began to send after a pause
             widest, place = 0, -1
             for j in range(a + 1, b):
+                if not outbound[j]:
+                    continue
                 pause = time[j] - time[j - 1]
                 known = False
                 for r in range(first, rows):
@@ -222,13 +231,14 @@ def fill_numbers(
         total += payload[after]
         after += 1
     for j in range(found[first, PLACE], b):
-        total += payload[j]
+        total += payload[j] if outbound[j] else 0
     kept, part, sent, last = first, 0, 0, ack[a]
     for r in range(first, rows):
         part += 1
         for j in range(found[r, PLACE], found[r + 1, PLACE] if r + 1 < rows else b):
-            part += payload[j]
-            sent = max(sent, seq[j] + payload[j])
+            if outbound[j]:
+                part += payload[j]
+                sent = max(sent, seq[j] + payload[j])
         number, trim, like = ack[a], 0, b
         if duplicates:
             like = a
@@ -243,7 +253,7 @@ def fill_numbers(
                 number = max(number, sent - window[a])
             number = min(max(number, last + mss), ack[b] - mss)
             head = seq[found[r, PLACE]]
-            if not sack and payload[found[r, PLACE]] > 0 and ack[a] < head < ack[b]:
+            if not sack and outbound[found[r, PLACE]] and payload[found[r, PLACE]] > 0 and ack[a] < head < ack[b]:
                 number = head  # without SACK old data that is sent again begins where the last ACK ended
             if number <= last:
                 continue

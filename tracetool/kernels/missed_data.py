@@ -51,9 +51,9 @@ def let_go(
             if first < 0:
                 first = k
     if acks == 0:
-        return now, (time[before] + time[now]) // 2
+        return now, time[before] + (time[now] - time[before]) // 2
     if time[now] - time[last] > AT_ONCE_NS:
-        middle = (time[before] + time[now]) // 2
+        middle = time[before] + (time[now] - time[before]) // 2
         place = before + 1
         while place < now and time[place] <= middle:
             place += 1
@@ -144,6 +144,7 @@ def find_missed_data(
     missed = 0  # segments found
     since = 0  # of these since the last captured packet
     earlier = -1  # the first leap since the last new data
+    reached, latest = 0, 0  # place and time of what was last found behind the last captured packet
     for i in range(len(outbound)):
         if rows + 2 > found.shape[0]:
             break
@@ -157,9 +158,12 @@ def find_missed_data(
                 if tsecr[i] >= 0 and tsval[last] >= 0:
                     ticks = (tsecr[i] - tsval[last]) & 0xFFFFFFFF
                     at = min(at + (ticks * tick if ticks < 1 << 31 else 0), time[i])
-                place = last + 1
+                if reached > last:
+                    at = max(at, latest)
+                place = max(last + 1, reached)
                 while place < i and time[place] <= at:
                     place += 1
+                reached, latest = place, at
                 found[rows, PLACE] = place
                 found[rows, LIKE] = last
                 found[rows, AT] = at

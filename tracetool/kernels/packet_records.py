@@ -96,9 +96,9 @@ def records_of(
 
 @bare_kernel
 def run_end(order: Ints, frame: Ints, begin: int, end: int) -> int:
-    """Where the frame numbers from one position on cease to grow."""
+    """Where the frame numbers from one position on begin to fall."""
     at = begin + 1
-    while at < end and frame[order[at - 1]] < frame[order[at]]:
+    while at < end and frame[order[at - 1]] <= frame[order[at]]:
         at += 1
     return at
 
@@ -106,7 +106,7 @@ def run_end(order: Ints, frame: Ints, begin: int, end: int) -> int:
 @kernel
 def sort_by_frame(order: Ints, frame: Ints, begin: int, end: int, other: Ints) -> None:
     """Sort some positions by frame: what comes in a few sorted runs, two and two, is merged."""
-    merged = 0
+    merged = 0 if begin < end else 1
     while merged != 1:
         merged = 0
         at = begin

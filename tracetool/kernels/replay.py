@@ -208,6 +208,8 @@ def replay(
     syn_time = 0
     syn_sent = 0
     for i in range(count):
+        if rows + 2 > events.shape[0]:
+            break
         now = time[i]
         e = events[rows - 1]
         if outbound[i]:

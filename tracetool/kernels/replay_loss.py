@@ -128,11 +128,12 @@ def rack_detect(board: Ints, s: Ints, now: int) -> None:
         sent = row[SENT]
         if not (s[RACK_TIME] > sent or (s[RACK_TIME] == sent and s[RACK_END] > row[END])):
             break
-        if row[TAGS] & ONLY_ONCE:  # the sender did not hold it for lost
-            pass
-        elif row[TAGS] & LOST and not row[TAGS] & RETRANS:
+        overdue = s[RACK_RTT] + window - (now - sent) <= 0
+        if row[TAGS] & LOST and not row[TAGS] & RETRANS:
             unlink(board, s, n)
-        elif s[RACK_RTT] + window - (now - sent) <= 0:
+        elif overdue and row[TAGS] & ONLY_ONCE:  # the sender did not hold it for lost
+            unlink(board, s, n)
+        elif overdue:
             mark_lost(board, s, n)
         n = after
 

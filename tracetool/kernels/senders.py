@@ -182,7 +182,7 @@ def replay_senders(
         Which senders, and what is known of each.
     events : int64, shape (rows, EVENT_WIDTH)
         Out: rows from `replay` of one sender after the other; twice as many as all their flows have packets, and two:
-        there may be as many ACKs that the capture lacks.
+        as many frames may be put back as were captured.
     at : int64, shape (senders + 1,)
         Out: where those of each sender begin, and their number.
     found : int64, shape (senders, FOUND_WIDTH)

@@ -112,7 +112,7 @@ def remembered(events: Ints, fit: Try) -> list[Hypothesis]:
             missed[at] = fit(head, remembering(at, measured)).missed
         return missed[at] <= HOPELESS * least() + HOPELESS * CHANCE
 
-    rtt, step, largest = float(smallest), STEP, int(rtts[:FIRST_RTTS].min())
+    rtt, step, largest = float(smallest), STEP, min(int(rtts[:FIRST_RTTS].min()), int(smallest / LEAST))
     while rtt > smallest * LEAST and try_rtt(rtt):
         rtt *= step
     rtt = float(smallest)
