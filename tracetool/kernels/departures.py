@@ -164,7 +164,7 @@ def project(
     Parameters
     ----------
     time, outbound, flags, seq, ack, payload, tsval, tsecr
-        Arrays of `FlowPackets`, as captured at the receiver, or on the way.
+        The packets of a flow, as captured at the receiver, or on the way.
     out : int64
         Out: nanoseconds.
     """
@@ -229,7 +229,7 @@ def in_order(time: Ints, outbound: Flags, seq: Ints, order: Ints) -> bool:
     Parameters
     ----------
     time, outbound, seq
-        Arrays of `FlowPackets`, almost in order.
+        The packets of a flow, almost in order.
     order : int64
         Out: positions.
 

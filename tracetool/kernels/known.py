@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @kernel
 def known_bits(values: npt.NDArray[np.signedinteger[Any]], bits: npt.NDArray[np.uint8]) -> int:
-    """Set a bit for each number that is not negative; returns how many are.
+    """Set a bit for each number that is not negative; returns how many are negative.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ def find_missed_acks(
     Parameters
     ----------
     time, outbound, seq, ack, payload, segments, flags, window, tsval, tsecr, ip_id, edges, offsets
-        Arrays of `FlowPackets`, as captured at the sender.
+        The packets of a flow, as captured at the sender.
     mss : int
         Payload of a full segment, bytes.
     sack : bool

@@ -131,7 +131,7 @@ def find_missed_data(
     Parameters
     ----------
     time, outbound, seq, ack, payload, segments, flags, tsval, tsecr, ip_id
-        Arrays of `FlowPackets`, as captured at the sender.
+        The packets of a flow, as captured at the sender.
     mss : int
         Payload of a full segment, bytes.
     tick : int

@@ -171,7 +171,7 @@ def replay(
     Parameters
     ----------
     time, outbound, seq, ack, payload, flags, window, tsval, tsecr, edges, offsets
-        Arrays of `FlowPackets`, as the sender saw them.
+        The packets of a flow, as the sender saw them.
     mss : int
         Payload of a full segment, bytes.
     tick : int

@@ -36,6 +36,7 @@ from tracetool.kernels.window_columns import (
     WINDOW_SHOWN,
     WINDOW_WIDTH,
 )
+from tracetool.kernels.window_judge import MOST_PER_MISS
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,7 +61,7 @@ FIRST_LIMIT = 1 << 40
 AS_GOOD = 0.002
 #: Nor by more than this many segments until the second reduction: half of what one odd moment may count. It is what
 #: tells when slow start ended, and over a long flow it would not show.
-AS_GOOD_EARLY = 8
+AS_GOOD_EARLY = MOST_PER_MISS // 2
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED = 0.1
 MOSTLY = 0.5
@@ -177,7 +178,7 @@ def least_early(table: Ints, order: Ints, fits: Floats, tried: int, algorithm: i
 
 @bare_kernel
 def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun: bool) -> int:
-    """Which of those tried is taken: the most usual one that fits as well as the best, with three exceptions.
+    """Which of those tried is taken: the most usual one that fits as well as the best, with four exceptions.
 
     Of one congestion control's it has to fit the first slow start and what follows as well as any.
     """

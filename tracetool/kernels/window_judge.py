@@ -32,8 +32,6 @@ from tracetool.kernels.window_columns import (
     FIT_DEFICIT,
     FIT_GROUPS,
     FIT_JUDGED,
-    FIT_LOWERED,
-    FIT_RAISED,
     FIT_ROUNDS,
     FIT_SPREAD,
     FIT_SURPLUS,
@@ -112,7 +110,6 @@ def watch_slow_start(w: Ints, h: Ints, e: Ints, blocked: bool) -> None:
     if w[STREAK] == LONG_STREAK:
         w[STREAK] = 0
         if STREAK_PART * w[STREAK_SLACK] > w[CWND] and not w[ROUND_DRAINED]:
-            w[FIT_LOWERED] += 1
             w[FIT_DEFICIT] += min(slack, MOST_PER_MISS)
             w[CWND] = e[PIPE_SENT]
             leave_slow_start(w, h)
@@ -127,7 +124,6 @@ def count_surplus(w: Ints, h: Ints, surplus: int) -> None:
     capture, is wrong.
     """
     surplus = min(surplus, MOST_PER_MISS)
-    w[FIT_RAISED] += 1
     if h[CC] == BBR and h[START] == AT_BEGINNING:
         w[FIT_SURPLUS] += max(surplus - w[ROUND_SURPLUS], 0)
         w[ROUND_SURPLUS] = max(surplus, w[ROUND_SURPLUS])
@@ -152,7 +148,6 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
             if not w[ROUND_BLOCKED]:
                 w[WINDOW_SHOWN] = 1
             if w[SLACK] > 0 and h[CC] != BBR:
-                w[FIT_LOWERED] += 1
                 w[FIT_UNUSED] += UNUSED_UNIT * w[SLACK] // max(w[CWND], 1)
                 if not w[UNKNOWN_START]:
                     w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
@@ -197,4 +192,3 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         burst = sent - BURST_SEGMENTS - 2 * h[TOLERANCE] - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
-            w[FIT_LOWERED] += 1
