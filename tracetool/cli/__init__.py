@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -25,6 +25,7 @@ from tracetool.cli import (
     fairness,
     flows,
     ingest,
+    interrupts,
     metrics,
     plot,
     reconstruct,
@@ -36,12 +37,9 @@ from tracetool.errors import TracetoolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import FrameType
 
 #: What is being completed: bash and zsh or fish; Windows' shell.
 _COMPLETED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS", "_TYPER_COMPLETE_WORD_TO_COMPLETE")
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
-_INTERRUPTED = [128 + number for number in _INTERRUPTS]
 SUMMARY = "From packet captures and kernel logs to tables, inferred congestion control, plots and fairness tables."
 
 app = typer.Typer(
@@ -82,15 +80,6 @@ def _options(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
 ) -> None:
     """Take the options of the program itself."""
-
-
-#: Signals that came: what is raised in a handler may arrive as another exception, where Python wraps it.
-_signals: list[int] = []
-
-
-def _stop(number: int, _frame: FrameType | None) -> NoReturn:
-    _signals.append(number)
-    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
 
 
 def _say_interrupted() -> None:
@@ -139,32 +128,27 @@ def main() -> None:
     words = " ".join([*sys.argv[1:], *(os.environ.get(name, "") for name in _COMPLETED)])
     if sys.stderr.isatty() and not {"-q", "--quiet"} & set(sys.argv):
         kernels.compiling.append(_announce_compiling)
-    heeded = [number for number in _INTERRUPTS if signal.getsignal(number) is not signal.SIG_IGN]
-    for number in heeded:
-        signal.signal(number, _stop)
-    try:
-        with _only_what_is_named(words):
-            app(prog_name="tracetool")
-    except (KeyboardInterrupt, SystemExit) as stop:
-        code = stop.code if isinstance(stop, SystemExit) else 128 + signal.SIGINT
-        if code in _INTERRUPTED:
+    with interrupts.heeded():
+        try:
+            with _only_what_is_named(words):
+                app(prog_name="tracetool")
+        except (KeyboardInterrupt, SystemExit) as stop:
+            code = stop.code if isinstance(stop, SystemExit) else 128 + signal.SIGINT
+            if code in interrupts.CODES:
+                _say_interrupted()
+            sys.exit(code)
+        except TracetoolError as error:
+            print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
+            sys.exit(error.exit_code)
+        except OSError as error:  # of the help, which Typer prints
+            print(f"tracetool: {error.strerror or error}", file=sys.stderr)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(0 if isinstance(error, BrokenPipeError) else 1)
+        except MemoryError:
+            print("tracetool: out of memory", file=sys.stderr)
+            sys.exit(1)
+        except BaseException:  # a library in Rust makes a panic of it, which is no Exception
+            if not interrupts.came:
+                raise
             _say_interrupted()
-        sys.exit(code)
-    except TracetoolError as error:
-        print(f"tracetool: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except OSError as error:  # of the help, which Typer prints
-        print(f"tracetool: {error.strerror or error}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        sys.exit(0 if isinstance(error, BrokenPipeError) else 1)
-    except MemoryError:
-        print("tracetool: out of memory", file=sys.stderr)
-        sys.exit(1)
-    except BaseException:  # a library in Rust makes a panic of it, which is no Exception
-        if not _signals:
-            raise
-        _say_interrupted()
-        sys.exit(128 + _signals[0])
-    finally:  # a signal while Python shuts down ends it without a word
-        for number in heeded:
-            signal.signal(number, signal.SIG_DFL)
+            sys.exit(128 + interrupts.came[0])
