@@ -9,6 +9,7 @@ nothing and rows are sought by them; other numbers that grow along a flow, or ar
 from __future__ import annotations
 
 import base64
+import os
 import threading
 from dataclasses import dataclass, field
 from queue import Queue
@@ -57,6 +58,7 @@ class TableFile:
     _physical: Any = None
     _queue: Queue[pa.Table | None] = field(default_factory=lambda: Queue(_AHEAD))
     _error: BaseException | None = None
+    _ended: bool = False
     _thread: threading.Thread | None = None
 
     def write(self, rows: Any) -> None:
@@ -79,16 +81,22 @@ class TableFile:
         if checked.num_rows:
             self._queue.put(_as_physical(checked, self._physical))
 
+    def end(self) -> None:
+        """Say that there are no more rows: what is left is written, and the file completed, while others are."""
+        if self._thread is not None and not self._ended:
+            self._ended = True
+            self._queue.put(None)
+
     def close(self) -> None:
-        """Wait until everything is written, and complete the file.
+        """Wait until everything is written and on the disk, and the file is complete.
 
         Raises
         ------
         OSError
             If it could not be written.
         """
+        self.end()
         if self._thread is not None:
-            self._queue.put(None)
             self._thread.join()
             self._thread = None
         self._raise()
@@ -105,6 +113,8 @@ class TableFile:
                     writer.write_table(rows, self.row_group)
                     del rows  # its memory may be used again while this waits for the next piece
                 ended = True
+            with self.path.open("rb") as content:
+                os.fsync(content.fileno())
         except BaseException as error:  # noqa: BLE001 - handed to the thread that writes or closes
             self._error = error
             while not ended and self._queue.get() is not None:  # a disk may be full only as the file is completed

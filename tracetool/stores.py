@@ -43,7 +43,7 @@ class Store(Protocol):
         """Put a small file in place."""
 
     def put(self, part: Path, file: str) -> None:
-        """Put a file made in a `scratch` folder in place."""
+        """Put a file made in a `scratch` folder, and on the disk, in place."""
 
     def remove(self, file: str) -> None:
         """Remove a file if it is there."""
@@ -106,16 +106,17 @@ class Folder:
         """See `Store.replace`."""
         part = self.path / f".{file}.tmp"
         try:
-            part.write_bytes(content)
-            self.put(part, file)
+            with part.open("wb") as made:
+                made.write(content)
+                made.flush()
+                os.fsync(made.fileno())
+            part.replace(self.path / file)
         except OSError:
             part.unlink(missing_ok=True)
             raise
 
     def put(self, part: Path, file: str) -> None:
         """See `Store.put`."""
-        with part.open("rb") as content:
-            os.fsync(content.fileno())
         target = self.path / file
         target.parent.mkdir(exist_ok=True)
         part.replace(target)

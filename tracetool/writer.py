@@ -154,6 +154,8 @@ class InputWriter:
         """
         with writing(self.store):
             for file in self._files.values():
+                file.end()
+            for file in self._files.values():
                 file.close()
             for table, file in self._files.items():
                 self.store.put(file.path, f"{table}/{self._file(table)}")

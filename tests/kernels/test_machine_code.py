@@ -30,13 +30,22 @@ def unwrapped(cache: Path) -> str:
 def test_what_was_compiled_is_loaded_without_numba(tmp_path):
     assert unwrapped(tmp_path) == "21 True"
     assert unwrapped(tmp_path) == "21 False"
-    (kept,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    (kept,) = tmp_path.rglob("sequences.unwrap-*")
     for place in (-1, kept.read_bytes().index(b"symbol") + 15):  # in the code; in the name of the function in it
         content = bytearray(kept.read_bytes())
         content[place] ^= 1
         kept.write_bytes(content)
         assert unwrapped(tmp_path) == "21 True", "damaged machine code must not be run"
     assert unwrapped(tmp_path) == "21 False"
+
+
+def test_what_all_kernels_need_is_kept_too(tmp_path):
+    unwrapped(tmp_path)
+    (kept,) = tmp_path.rglob("memory-*")
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    assert unwrapped(tmp_path) == "21 False"
+    assert kept.read_bytes() == whole, "what is damaged is made again"
 
 
 def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path):
@@ -47,7 +56,7 @@ def test_a_folder_that_cannot_be_made_does_no_harm(tmp_path):
 
 def test_machine_code_that_others_may_write_to_is_not_run(tmp_path):
     unwrapped(tmp_path)
-    (kept,) = (file for file in tmp_path.rglob("*") if file.is_file())
+    (kept,) = tmp_path.rglob("sequences.unwrap-*")
     assert (kept.stat().st_mode & 0o777, kept.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     kept.chmod(0o620)
     assert unwrapped(tmp_path) == "21 True"

@@ -201,9 +201,13 @@ def _engine() -> Any:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    # Not optimised: this compiles three small functions, at every start.
     machine = target.create_target_machine(opt=0, jit=True, reloc="static", codemodel="jitdefault")
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_MEMORY), machine)
+    name = f"memory-{_digest(_MEMORY.encode())}"
+    content = _kept(name)
+    if content is None:
+        content = _keep(name, machine.emit_object(llvm.parse_assembly(_MEMORY)))
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(content))
     engine.finalize_object()
     return engine
 
@@ -239,13 +243,17 @@ def _sources(file: str) -> bytes:
     return "\n".join(sorted(digests.values())).encode()
 
 
-def _path(function: Callable[..., Any], kinds: str) -> Path:
-    """Where the code of a kernel is, or should be."""
+def _digest(made_of: bytes) -> str:
+    """What tells code apart: what it was made of, for which machine, by what."""
+    about = (*_machine(), sys.platform, sys.implementation.cache_tag, _numba(), llvmlite.__version__)
+    return hashlib.sha256(made_of + json.dumps(about).encode()).hexdigest()[:24]
+
+
+def _name(function: Callable[..., Any], kinds: str) -> str:
+    """Name of the file with the code of a kernel for some kinds of arguments."""
     made = cast("FunctionType", function)
     file = made.__code__.co_filename
-    about = (kinds, *_machine(), sys.platform, sys.implementation.cache_tag, _numba(), llvmlite.__version__)
-    digest = hashlib.sha256(_sources(file) + json.dumps(about).encode()).hexdigest()
-    return folder() / f"{Path(file).stem}.{made.__name__}-{digest[:24]}"
+    return f"{Path(file).stem}.{made.__name__}-{_digest(_sources(file) + kinds.encode())}"
 
 
 def _own(path: Path) -> bytes:
@@ -263,29 +271,44 @@ def _own(path: Path) -> bytes:
         return file.read()
 
 
+def _kept(name: str) -> bytes | None:
+    """Content of a file of the folder; None where there is none that is whole."""
+    try:
+        digest, content = _own(folder() / name).split(b"\n", 1)
+    except (OSError, RuntimeError, ValueError):
+        return None
+    return content if digest == hashlib.sha256(content).hexdigest().encode() else None
+
+
+def _keep(name: str, content: bytes) -> bytes:
+    """Keep content in a file of the folder, if that can be written to."""
+    with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as cleanup:
+        path = folder() / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # for this user alone
+            part = Path(file.name)
+            cleanup.callback(part.unlink, missing_ok=True)
+            file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
+        part.replace(path)
+    return content
+
+
 def load(function: Callable[..., Any], kinds: str) -> Code | None:
     """Load the code of a kernel for some kinds of arguments; None where there is none."""
     try:
-        digest, rest = _own(_path(function, kinds)).split(b"\n", 1)
-        if digest.decode() != hashlib.sha256(rest).hexdigest():
+        kept = _kept(_name(function, kinds))
+        if kept is None:
             return None
-        head, content = rest.split(b"\n", 1)
+        head, content = kept.split(b"\n", 1)
         about = json.loads(head)
         return Code(about["symbol"], [Returned(*part) for part in about["returned"]], about["several"], content)
-    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def save(function: Callable[..., Any], kinds: str, code: Code) -> Code:
     """Keep the code of a kernel, if the folder can be written to."""
     about = {"symbol": code.symbol, "returned": code.returned, "several": code.several}
-    rest = json.dumps(about).encode() + b"\n" + code.content
-    with contextlib.suppress(OSError, RuntimeError), contextlib.ExitStack() as cleanup:
-        path = _path(function, kinds)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:  # for this user alone
-            part = Path(file.name)
-            cleanup.callback(part.unlink, missing_ok=True)
-            file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
-        part.replace(path)
+    with contextlib.suppress(OSError):
+        _keep(_name(function, kinds), json.dumps(about).encode() + b"\n" + code.content)
     return code

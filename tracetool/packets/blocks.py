@@ -8,7 +8,7 @@ room for a block more, and two others for the longest record.
 from __future__ import annotations
 
 import threading
-from queue import Queue
+from queue import LifoQueue, Queue
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracetool.sources import Stream
 
 BLOCK_BYTES = 1 << 20  # small enough to stay in the cache between reading and decoding
-_BUFFERS = 32  # so that reading goes on while a row group is made: that takes as long as some 25 blocks
+_BUFFERS = 16  # so that reading goes on while frames are decoded or the disk is slow
 
 
 class Blocks:
@@ -51,7 +51,7 @@ class Blocks:
         self._stream = stream
         self._reserve = reserve
         self._block = block
-        self._empty: Queue[NDArray[np.uint8] | None] = Queue()
+        self._empty: Queue[NDArray[np.uint8] | None] = LifoQueue()
         self._full: Queue[tuple[NDArray[np.uint8], int] | BaseException] = Queue()
         self._near = min(reserve, block)
         for _ in range(_BUFFERS):

@@ -1,8 +1,12 @@
-"""The decoder: frames in, rows of `packets` out, flows at the end."""
+"""The decoder: frames in, rows of `packets` out, flows at the end.
+
+While packets are decoded into one group, a thread makes a table of the group before.
+"""
 
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from tracetool.packets.notes import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -60,12 +65,14 @@ class Decoder:
         self._options = np.zeros(1, records.OPTIONS)
         self._edges = np.zeros(8, np.int64)
         self._notes = np.zeros(decode.NOTES, records.NOTE)
-        self._packets = np.empty(group, records.PACKET)
-        self._pool = np.empty(8 * group, np.int64)  # of SACK edges
+        self._packets, self._others = (np.empty(group, records.PACKET) for _ in range(2))
+        self._pool, self._other_pool = (np.empty(8 * group, np.int64) for _ in range(2))  # of SACK edges
         self._columns = Columns(name, group)
+        self._thread = ThreadPoolExecutor(1, "gather")
+        self._table: Future[pa.Table] | None = None  # of the other packets
 
     def feed(self, buffer: NDArray[np.uint8], frames: NDArray[Any], count: int) -> Iterator[pa.Table]:
-        """Decode frames of a buffer; yield each group of packets that became full."""
+        """Decode frames of a buffer; yield the table of a group when the one after it is full."""
         first = 0
         while True:
             first, status = decode.decode(
@@ -76,7 +83,8 @@ class Decoder:
             if status == decode.DONE:
                 return
             if status == decode.GROUP:
-                yield self._take()
+                yield from self._made()
+                self._table = self._thread.submit(self._columns.table, *self._full())
             elif status == decode.GROW_FLOWS:
                 self._grow_flows()
             elif status == decode.GROW_CONVERSATIONS:
@@ -87,12 +95,19 @@ class Decoder:
             else:
                 self._layer_rows = _longer(self._layer_rows)
 
-    def _take(self) -> pa.Table:
+    def _made(self) -> Iterator[pa.Table]:
+        """Wait for the table that is being made, if any."""
+        if self._table is not None:
+            yield self._table.result()
+
+    def _full(self) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Give away the packets and edges so far; the next ones go where those were that are a table by now."""
         packets, edges = self._packets[: int(self.state["packets"])], self._pool[: int(self.state["edges"])]
-        table = self._columns.table(packets, edges)
+        self._packets, self._others = self._others, self._packets
+        self._pool, self._other_pool = self._other_pool, self._pool
         self.state["packets"] = 0
         self.state["edges"] = 0
-        return table
+        return packets, edges
 
     def _grow_flows(self) -> None:
         self._flows = _longer(self._flows)
@@ -106,8 +121,10 @@ class Decoder:
 
     def finish(self, log: DiagnosticLog) -> Iterator[tuple[str, pa.Table]]:
         """Yield the last packets and the flows; report what was odd."""
+        yield from (("packets", table) for table in self._made())
         if self.state["packets"]:
-            yield "packets", self._take()
+            yield "packets", self._columns.table(*self._full())
+        self._thread.shutdown()
         count = int(self.state["flows"])
         flows, sides = self._flows[:count], self._sides[: 2 * count]
         around = surroundings(flows, self._layer_rows)
