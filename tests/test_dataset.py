@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 
+import polars as pl
 import pytest
 
 from tracetool import tables
@@ -36,6 +37,15 @@ def test_a_table_nobody_wrote_is_empty_with_its_columns(tmp_path) -> None:
     dataset = Dataset.create(tmp_path / "d")
     assert dataset.read("samples").columns == list(tables.columns("samples"))
     assert dataset.read("samples").height == 0
+
+
+def test_a_column_that_a_table_has_gained_since_is_null(tmp_path) -> None:
+    dataset = Dataset.create(tmp_path / "d")
+    add(dataset)
+    (file,) = dataset.files("metadata")
+    pl.read_parquet(file).drop("value").write_parquet(file)
+    assert dataset.read("metadata").to_dicts() == [row | {"value": None} for row in ROWS]
+    assert dataset.scan("metadata").select("value").collect()["value"].null_count() == len(ROWS)
 
 
 def test_without_commit_nothing_is_there(tmp_path) -> None:

@@ -176,16 +176,22 @@ class Dataset:
         yield from (self.store.open(file) for file in self._files(table, inputs))
 
     def scan(self, table: str, inputs: Iterable[str] | None = None) -> pl.LazyFrame:
-        """A table as a lazy Polars frame; without rows where no input has any."""
+        """A table as a lazy Polars frame; without rows where no input has any.
+
+        A column that a table has gained since its file was written is null there.
+        """
         import polars as pl
 
         files = self._files(table, inputs)
+        nothing = pl.DataFrame(tables.empty(table))
         if not files:
-            return pl.DataFrame(tables.empty(table)).lazy()
+            return nothing.lazy()
         if isinstance(self.path, str):
             return _scan_store(self.path, table, files)
         paths = [self.path / file for file in files]
-        return pl.scan_parquet(paths, missing_columns="insert", extra_columns="ignore", glob=False)
+        return pl.scan_parquet(
+            paths, schema=nothing.schema, missing_columns="insert", extra_columns="ignore", glob=False
+        )
 
     def read(self, table: str, inputs: Iterable[str] | None = None) -> pl.DataFrame:
         """A table as a Polars frame, in memory."""
