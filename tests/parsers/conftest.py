@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import random
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 
 from tracetool import parsers, sources, tables
 from tracetool.diagnostics import DiagnosticLog
+from tracetool.errors import TracetoolError
 from tracetool.parsers.options import ParseOptions
 
 SHARED = Path(os.environ.get("TRACETOOL_SHARED", Path(__file__).resolve().parents[2].parent / "shared"))
@@ -94,6 +97,32 @@ def read():
         return read_stream(stream, raw[: sources.HEAD_BYTES], parser, ParseOptions(**options))
 
     return reading
+
+
+@pytest.fixture
+def survives(read):
+    """Check that damaged forms of an input are read or refused: ``survives(good, parser, what may be put in)``."""
+
+    def checking(good: bytes, parser: str, odd: list[bytes], count: int = 300) -> None:
+        for seed in range(count):
+            chance = random.Random(seed)
+            bad = bytearray(good)
+            for _ in range(chance.randrange(1, 12)):
+                at = chance.randrange(len(bad))
+                kind = chance.randrange(4)
+                if kind == 0:
+                    bad[at] = chance.randrange(256)
+                elif kind == 1:
+                    del bad[at : at + chance.randrange(1, 60)]
+                elif kind == 2:
+                    bad[at:at] = bad[chance.randrange(len(bad)) :][: chance.randrange(40)]
+                else:
+                    bad[at:at] = chance.choice(odd)
+                bad = bad or bytearray(good)
+            with contextlib.suppress(TracetoolError):
+                read(bytes(bad), parser)
+
+    return checking
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import random
 import time
 
 import pytest
 
 from tracetool import parsers
-from tracetool.errors import TracetoolError
 from tracetool.parsers import qlog
 from tracetool.parsers.qlog_values import reference_ns
 
@@ -221,21 +218,12 @@ def test_any_chunking_gives_the_same_tables(read):
             assert frame.equals(whole.frames[table], null_equal=True), table
 
 
-def test_mutations_raise_nothing_unexpected(read):
-    good = log(*(metrics(i, cwnd=1200 * i, smoothed_rtt=3.5) for i in range(1, 9))).encode()
-    for number in range(300):
-        random.seed(number)
-        bad = bytearray(good)
-        for _ in range(random.randrange(1, 8)):
-            at = random.randrange(len(bad))
-            if random.random() < 0.5:
-                del bad[at : at + random.randrange(1, 30)]
-            else:
-                bad[at:at] = random.choice(
-                    [b"9" * 30, b"[", b"{", b'"', b"null", b"-1", b"1e999", b",", b"[]", b"\xff"]
-                )
-        with contextlib.suppress(TracetoolError):
-            read(bytes(bad), "qlog")
+def test_mutations_raise_nothing_unexpected(survives):
+    survives(
+        log(*(metrics(i, cwnd=1200 * i, smoothed_rtt=3.5) for i in range(1, 9))).encode(),
+        "qlog",
+        [b"9" * 30, b"[", b"{", b'"', b"null", b"-1", b"1e999", b",", b"[]", b"\xff"],
+    )
 
 
 @pytest.mark.parametrize(
