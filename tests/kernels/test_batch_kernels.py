@@ -170,6 +170,11 @@ def test_episodes_are_those_of_each_sender_alone(seed, one, other):
     events[:, rc.OPS] = rng.integers(0, 256, size) * (rng.random(size) < 0.4)
     events[:, rc.STATE_AFTER] = rng.choice([rc.OPEN, rc.DISORDER, rc.CWR_STATE, rc.RECOVERY, rc.LOSS], size)
     events[:, rc.NEWLY_LOST] = rng.integers(0, 3, size)
+    events[:, rc.TIME] = np.cumsum(rng.integers(0, 4, size))
+    events[:, rc.DELIVERED_BEFORE] = np.cumsum(rng.integers(0, 9, size))
+    events[:, rc.SRTT_AFTER] = rng.integers(0, 4, size)
+    events[:, rc.RS_DELIVERED] = rng.integers(-1, 3, size)
+    events[:, rc.RS_APP_LIMITED] = rng.integers(0, 2, size) * (rng.random(size) < 0.7)
     window[:, rw.OUT_CWND_AFTER], window[:, rw.OUT_SSTHRESH_AFTER] = rng.integers(0, 3, (2, size))
     window[:, rw.OUT_MODE] = rng.integers(0, 2, size)
     at = np.array([0, one, size])
@@ -184,6 +189,9 @@ def test_episodes_are_those_of_each_sender_alone(seed, one, other):
         expected = naive_episodes.slow_starts(events[mine], window[mine], bbr=sender == 1)
         found = spans[:count][spans[:count, episodes.SENDER] == sender]
         assert [(a, b) for a, b in found[:, [episodes.FIRST, episodes.LAST]].tolist()] == expected
+        assert [tuple(row) for row in found[:, [episodes.DELIVERED, episodes.ELAPSED]].tolist()] == [
+            naive_episodes.rate_after(events[mine], expected, number) for number in range(len(expected))
+        ]
         rows = reduced[:reductions][reduced[:reductions, episodes.SENDER] == sender]
         assert [
             (begin - mine.start, end - mine.start if end >= 0 else -1, lost, bool(undone))

@@ -29,6 +29,25 @@ def slow_starts(events, window, *, bbr):
     return spans
 
 
+def rate_after(events, spans, number):
+    """Segments and nanoseconds of the fastest stretch after a span, of those that end with each event."""
+    end = min(spans[number][1], len(events) - 1)
+    stop = spans[number + 1][0] if number + 1 < len(spans) else len(events) - 1
+    least = 4 * events[end, rc.SRTT_AFTER]
+    later = [r for r in range(end + 1, stop) if events[r, rc.TIME] >= events[end, rc.TIME] + max(least, 1)]
+    reduced = [r for r in later if events[r, rc.OPS] & REDUCE]
+    best, found = 0.0, (0, 0)
+    for r in range(end + 1, min([*reduced[:1], stop]) + 1):
+        begins = [b for b in range(end, r) if events[r, rc.TIME] - events[b, rc.TIME] >= max(least, 1)]
+        if begins:
+            samples = [e for e in events[begins[-1] : r].tolist() if e[rc.RS_DELIVERED] > 0]
+            short = sum(e[rc.RS_APP_LIMITED] != 0 for e in samples)
+            much, took = (events[r] - events[begins[-1]])[[rc.DELIVERED_BEFORE, rc.TIME]].tolist()
+            if 2 * short <= len(samples) and much / took > best:
+                best, found = much / took, (much, took)
+    return found
+
+
 def reductions(events):
     """Beginning, end (-1: not seen), segments lost, and whether it was undone, of each reduction."""
     begins = [r for r in range(len(events)) if events[r, rc.OPS] & REDUCE]

@@ -82,6 +82,16 @@ def test_the_end_of_slow_start_has_its_cause(case):
     assert abs(int(first["end"].timestamp() * 1e6) - ended) <= truth[-1, 3] // 2
 
 
+def test_an_exit_is_held_against_what_the_path_took_later():
+    """One early loss on a path for 400 segments: the window that is left is far from it, and grows for seconds."""
+    rows, _ = naive.run("reno", naive.Path(10_000, 40_000, 400, drop=frozenset({40})), 6)
+    first = inferred_of(FlowPackets(**naive.packets(rows)), FACTS).slow_starts.row(0, named=True)
+    assert first["exit_cause"] == "loss"
+    assert first["cwnd_exit_segments"] < 60
+    assert 100 < first["bdp_segments"] < 400
+    assert first["verdict"] == "too_early"
+
+
 def test_recoveries_have_the_factor_of_their_congestion_control(case):
     name, _, _, inferred = case
     betas = inferred.recoveries["beta"].drop_nulls().to_numpy()

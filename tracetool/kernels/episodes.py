@@ -8,6 +8,7 @@ from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_columns import (
     CWR_STATE,
+    DELIVERED_BEFORE,
     DISORDER,
     NEWLY_LOST,
     OP_CWR,
@@ -18,6 +19,8 @@ from tracetool.kernels.replay_columns import (
     OP_UNDO_LATE,
     OPS,
     RECOVERY,
+    RS_APP_LIMITED,
+    RS_DELIVERED,
     SRTT_AFTER,
     STATE_AFTER,
     TIME,
@@ -35,11 +38,12 @@ if TYPE_CHECKING:
 
 
 #: Columns of a span of slow start, and of a reduction.
-SENDER, FIRST, LAST, ROUNDS, UNTIL, SPAN_WIDTH = range(6)
+SENDER, FIRST, LAST, ROUNDS, DELIVERED, ELAPSED, SPAN_WIDTH = range(7)
 BEGIN, END, LOST, UNDONE, REDUCTION_WIDTH = range(1, 6)
 MAX_ROUNDS = 1000
-#: The delivery rate after an exit is taken over this many round trips.
+#: The delivery rate after an exit is taken over at least this many round trips.
 RATE_ROUNDS = 4
+REDUCE = OP_RECOVERY | OP_CWR | OP_RTO | OP_TLP_LOSS
 
 
 @bare_kernel
@@ -55,6 +59,31 @@ def event_at(events: Ints, time: int) -> int:
     return low
 
 
+@bare_kernel
+def fastest_stretch(events: Ints, first: int, last: int, span: int) -> tuple[int, int]:
+    """What was delivered, and in how long, where that was fastest over at least a span of time.
+
+    A stretch counts if the sender had enough to send for most of it: else it delivers what the application gives, not
+    what the path takes. (The kernel marks such rate samples for BBR, ``tcp_rate_check_app_limited``.)
+    """
+    delivered, elapsed, best = 0, 0, 0.0
+    rated, limited, low = 0, 0, first
+    for r in range(first + 1, last + 1):
+        if events[r - 1, RS_DELIVERED] > 0:
+            rated += 1
+            limited += events[r - 1, RS_APP_LIMITED] != 0
+        while low + 1 < r and events[r, TIME] - events[low + 1, TIME] >= span:
+            if events[low, RS_DELIVERED] > 0:
+                rated -= 1
+                limited -= events[low, RS_APP_LIMITED] != 0
+            low += 1
+        took = events[r, TIME] - events[low, TIME]
+        much = events[r, DELIVERED_BEFORE] - events[low, DELIVERED_BEFORE]
+        if took >= span and 2 * limited <= rated and much / took > best:
+            delivered, elapsed, best = much, took, much / took
+    return delivered, elapsed
+
+
 @kernel
 def slow_start_spans(events: Ints, at: Ints, window: Ints, table: Ints, choice: Ints, spans: Ints) -> int:
     """List the spans of slow start; one that only a reduction interrupted that was undone at once is one.
@@ -65,7 +94,9 @@ def slow_start_spans(events: Ints, at: Ints, window: Ints, table: Ints, choice: 
         As `tracetool.kernels.window_choice.choose_all` takes and makes them.
     spans : int64, shape (n, SPAN_WIDTH)
         Out: the sender; its event after which it is in slow start, and the one after which it is no more: their number
-        where there is none; the round trips between; and the event that comes some round trips later.
+        where there is none; the round trips between; the segments delivered, and in how many nanoseconds, where that
+        was fastest afterwards, for some round trips at least, up to the next reduction or slow start: 0 where that is
+        not known.
 
     Returns
     -------
@@ -96,8 +127,12 @@ def slow_start_spans(events: Ints, at: Ints, window: Ints, table: Ints, choice: 
             last = min(spans[k, LAST], end - begin - 1)
             e = events[begin + last]
             spans[k, ROUNDS] = count_rounds(events[begin:end], spans[k, FIRST], last, MAX_ROUNDS)
-            after = event_at(events[begin:end], e[TIME] + RATE_ROUNDS * e[SRTT_AFTER])
-            spans[k, UNTIL] = min(after, end - begin - 1)
+            span = max(RATE_ROUNDS * e[SRTT_AFTER], 1)
+            stop = begin + spans[k + 1, FIRST] if k + 1 < count else end - 1
+            until = min(begin + max(event_at(events[begin:end], e[TIME] + span), last + 1), stop)
+            while until < stop and events[until, OPS] & REDUCE == 0:
+                until += 1
+            spans[k, DELIVERED], spans[k, ELAPSED] = fastest_stretch(events, begin + last, until, span)
     return count
 
 

@@ -40,11 +40,11 @@ def slow_starts(found: Inferred) -> list[list[dict[str, Any]]]:
     spans = np.empty((len(replayed.events), kernels.SPAN_WIDTH), np.int64)
     count = kernels.slow_start_spans(replayed.events, replayed.at, choices.window, choices.table, choices.choice, spans)
     rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
-    for sender, first, last, rounds, until in spans[:count].tolist():
+    for sender, first, last, rounds, delivered, elapsed in spans[:count].tolist():
         mine = slice(replayed.at[sender], replayed.at[sender + 1])
         past = _Past(replayed.events[mine], choices.window[mine], choices.best(sender).algorithm == wc.BBR)
         numbered = len(rows[sender]), choices.cause_confidence(sender)
-        rows[sender].append(_slow_start(past, first, last, rounds, until, *numbered))
+        rows[sender].append(_slow_start(past, first, last, rounds, delivered / elapsed if elapsed else None, *numbered))
     return rows
 
 
@@ -57,9 +57,13 @@ class _Past(NamedTuple):
 
 
 def _slow_start(
-    past: _Past, first: int, last: int, rounds: int, until: int, number: int, confidence: float
+    past: _Past, first: int, last: int, rounds: int, rate: float | None, number: int, confidence: float
 ) -> dict[str, Any]:
-    """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did)."""
+    """One episode: `first` is its first event, `last` the one that ended it (the number of events: none did).
+
+    `rate` is what the path took afterwards, in segments a nanosecond: the most of it, before it made the sender reduce.
+    (Just after an exit that comes too early it takes what the window gives it, which tells nothing of the path.)
+    """
     events, window, _ = past
     ended = last < len(events)
     end = last if ended else len(events) - 1
@@ -74,8 +78,10 @@ def _slow_start(
     cause, evidence = _exit(past, end) if ended else ("none", "slow start was never left")
     min_rtt = int(events[end, rc.MIN_RTT_AFTER])
     cwnd = int(window[end, rw.OUT_CWND])
-    bdp = _bdp(events, end, until, min_rtt) if ended else None
+    bdp = rate * min_rtt if ended and rate and min_rtt > 0 else None
     ratio = cwnd / bdp if bdp else None
+    if ended and bdp is None:
+        evidence += "; what the path takes did not show after it"
     verdict = "no_exit" if not ended else None
     if ratio is not None:
         verdict = "too_early" if ratio < TOO_EARLY else "overshoot" if ratio > OVERSHOOT else "reasonable"
@@ -131,18 +137,6 @@ def _exit(past: _Past, end: int) -> tuple[str | None, str]:
     if row[rw.OUT_REDUCED]:
         return "app_limited", "the window was not used and decayed"
     return None, "the window reached ssthresh"
-
-
-def _bdp(events: Ints, end: int, until: int, min_rtt: int) -> float | None:
-    """Bandwidth-delay product, segments: delivery rate over the next round trips by the smallest RTT."""
-    srtt = int(events[end, rc.SRTT_AFTER])
-    if min_rtt <= 0 or srtt <= 0:
-        return None
-    elapsed = int(events[until, rc.TIME] - events[end, rc.TIME])
-    delivered = int(events[until, rc.DELIVERED_BEFORE] - events[end, rc.DELIVERED_BEFORE])
-    if elapsed < srtt or delivered <= 0:
-        return None
-    return delivered / elapsed * min_rtt
 
 
 def recoveries(found: Inferred) -> list[list[dict[str, Any]]]:

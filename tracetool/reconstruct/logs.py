@@ -28,7 +28,8 @@ TRAIN_SHARE = 0.45
 FALL = 0.95
 LOSS_WINDOW = 1  # RFC 5681: one segment after a timeout
 LARGEST_STEP = 1 << 16  # bytes that one ACK acknowledges, or one call sends, as far as they tell the size of a segment
-#: Round trips after an exit over which the rate of delivery is taken.
+#: The rate of delivery after an exit is taken over at least this many round trips: ``snd_una`` stands still in each
+#: recovery, and leaps at its end.
 RATE_ROUNDS = 8
 BITS, SECOND = 8, 1_000_000_000
 STATES = {"recovery": "fast", "loss": "rto", "cwr": "cwr"}
@@ -150,7 +151,7 @@ class _Sender:
         last = at if at is not None else len(self.time) - 1
         cause, evidence = self._cause(first, at, kind, recoveries)
         segment = self._segment()
-        bdp = self._bdp(last, segment) if at is not None else None
+        bdp = self._bdp(last, segment, recoveries) if at is not None else None
         cwnd = self.cwnd[max(last - 1, first)] if cause in {"loss", "rto", "ecn"} else self.cwnd[last]
         ratio = cwnd / bdp if bdp and np.isfinite(cwnd) else None
         return {
@@ -208,16 +209,27 @@ class _Sender:
         common = values[counts * 50 >= counts.sum()]
         return float(np.gcd.reduce(common)) if len(common) else float("nan")
 
-    def _bdp(self, last: int, segment: float) -> float | None:
-        """Rate of delivery over the round trips after the exit, by the least round trip."""
+    def _bdp(self, last: int, segment: float, recoveries: list[dict[str, Any]]) -> float | None:
+        """Highest rate of delivery over some round trips between the exit and the next reduction, by the least RTT.
+
+        (Just after an exit that comes too early the path takes what the window gives it, which tells nothing of it.)
+        A recovery that the exit began is passed over: at its end ``snd_una`` leaps over all that came meanwhile.
+        """
         if not (np.isfinite(self.srtt[last]) and np.isfinite(segment) and segment > 0):
             return None
-        after = int(np.searchsorted(self.time, self.time[last] + int(RATE_ROUNDS * self.srtt[last])))
-        end = min(after, len(self.time) - 1)
-        span, sent = self.time[end] - self.time[last], self.una[end] - self.una[last]
-        if span < 2 * self.srtt[last] or not sent > 0:
-            return None
-        return _number(sent / span * self.least_rtt[end] / segment)
+        soon = self.time[last] + int(self.srtt[last])
+        began = [row["end"] for row in recoveries if row["start"] <= soon and (row["end"] or 0) > self.time[last]]
+        first = int(np.searchsorted(self.time, max(began, default=self.time[last])))
+        span = int(RATE_ROUNDS * self.srtt[last])
+        following = min((row["start"] for row in recoveries if row["start"] > soon), default=int(self.time[-1]))
+        until = int(np.searchsorted(self.time, max(following, self.time[first] + span))) + 1
+        time, una = self.time[first:until], self.una[first:until]
+        begins = np.searchsorted(time, time - span, "right") - 1
+        took = time - time[begins]
+        whole = (begins >= 0) & (took > 0)
+        rates = (una - una[begins])[whole] / took[whole]
+        highest = float(rates[np.isfinite(rates)].max(initial=0.0))
+        return _number(highest * self.least_rtt[last] / segment) if highest else None
 
     def _rounds_begin(self, first: int, last: int) -> list[int] | None:
         """Samples with which round trips begin: each ends when what was sent at its begin is acknowledged."""
