@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
 import vl_convert
 
 from tests.report.made import make
+from tracetool.api import prepared
 from tracetool.errors import NothingMatchedError, UsageError
 from tracetool.reconstruct.connections import Connection
 from tracetool.report import charts
@@ -90,6 +93,18 @@ def test_connections_join_inputs_and_leave_out_nothing_that_carries_data(dataset
     assert short_names(dataset, found) == {0: "flow 0 cubic", 1: "flow 1 cubic"}
     assert display_filter(found[1]) == "tcp.stream eq 1"
     assert capture_of(found[0], "receiver").parts[0].input == "receiver"
+
+
+def test_connections_of_several_inputs_say_whose_number_theirs_is():
+    samples = Path(__file__).resolve().parents[2] / "sample_traces"
+    with prepared([samples / "reno-sawtooth.pcap.gz", samples / "reno-ecn.pcap.gz"]) as dataset:
+        found = heaviest(dataset, 2)
+        assert {each.parts[0].flow for each in found} == {0}
+        assert sorted(short_names(dataset, found).values()) == [
+            "flow 0 of reno-ecn reno",
+            "flow 0 of reno-sawtooth reno",
+        ]
+        assert title_of(dataset, found[0]).startswith(f"flow 0 of {found[0].parts[0].input}, ")
 
 
 def test_rows_of_both_directions_are_named_from_the_data(dataset):

@@ -227,15 +227,23 @@ def congestion_control(dataset: Dataset, connection: Connection) -> str:
 def title_of(dataset: Dataset, connection: Connection) -> str:
     """Return a connection's name for titles: flow number, addresses, congestion control."""
     control = congestion_control(dataset, connection)
-    return f"flow {connection.parts[0].flow}, {connection.label}" + (f", {control}" if control else "")
+    several = bool(set(dataset.inputs) - {part.input for part in connection.parts})
+    return f"{_number(connection, several=several)}, {connection.label}" + (f", {control}" if control else "")
+
+
+def _number(connection: Connection, *, several: bool) -> str:
+    """A connection's number, with the input whose number that is if there are several."""
+    part = connection.parts[0]
+    return f"flow {part.flow}" + (f" of {part.input}" if several else "")
 
 
 def short_names(dataset: Dataset, connections: Sequence[Connection]) -> dict[int, str]:
     """Return a short name for each of several connections: its congestion control and the port that tells it apart."""
     names = {}
+    several = len({connection.parts[0].input for connection in connections}) > 1
     for number, connection in enumerate(connections):
         control = congestion_control(dataset, connection).removesuffix(" (inferred)")
-        names[number] = f"flow {connection.parts[0].flow}" + (f" {control}" if control else "")
+        names[number] = _number(connection, several=several) + (f" {control}" if control else "")
     if len(set(names.values())) < len(names):
         return {number: f"{name} {connections[number].label}" for number, name in names.items()}
     return names
