@@ -1,4 +1,10 @@
-"""Packets as records of fixed size, which can wait on a disk, and as the columns that the other kernels take."""
+"""Packets as records of few bytes, which can wait on a disk, and as the columns that the other kernels take.
+
+A record tells how a packet differs from the one before it of its flow and direction: 15 bytes, where its numbers have 80.
+Those of a flow that were read together are a section, in the order of their frames: the number of the flow, of packets,
+SACK edges and bytes, then a record for each packet. Its first four bytes say how many each number takes: none where it
+is as foretold, two or four where it is near, else eight.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +14,7 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.loads import put16, put32, put64
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -15,23 +22,22 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
 
-#: A packet: columns of the table `packets`, with the number of its SACK edges, and 0 for a2b, 1 for b2a. It may have to
-#: wait on a disk: numbers are as wide as a capture can make them, and `known` tells which may be used.
-RECORD = np.dtype(
-    [
-        ("frame", "i8"), ("time", "i8"), ("seq", "i8"), ("ack", "i8"), ("tsval", "u4"), ("tsecr", "u4"),
-        ("payload", "u4"), ("window", "i4"), ("frame_bytes", "u4"), ("captured", "u4"), ("flow", "i4"),
-        ("segments", "i4"), ("interface", "i4"), ("ip_id", "u2"), ("window_raw", "u2"), ("flags", "u2"),
-        ("edges", "u2"), ("known", "u1"), ("ecn", "u1"), ("way", "u1"), ("spare", "u1"),
-    ]
-)  # fmt: skip
-KNOWN_TSVAL, KNOWN_TSECR, KNOWN_IP_ID, KNOWN_RAW = 1, 2, 4, 8
-#: Rows of the columns that are made of them; first what a sender's replay takes of its packets.
+#: Rows of the columns; first what a sender's replay takes of its packets.
 (
     TIME, SEQ, ACK, PAYLOAD, WINDOW, TSVAL, TSECR, SEGMENTS, IP_ID, WINDOW_RAW, FRAME, FRAME_BYTES, CAPTURED, FLAGS,
     SACK_AT, COLUMNS,
 ) = range(16)  # fmt: skip
 REPLAYED = WINDOW_RAW + 1
+#: Bytes of a section before its records, and those that a record may have beside its SACK edges.
+SECTION_BYTES, RECORD_BYTES = 16, 4 + 14 * 8 + 8 + 4
+EDGE_BYTES = 8
+#: The first four bytes of a record: two bits for each number, whether it is of the other direction, has SACK edges, or
+#: another interface or mark (ECN) than the one before.
+AT_FRAME, AT_TIME, AT_SEQ, AT_ACK, AT_TSVAL, AT_TSECR, AT_PAYLOAD, AT_WINDOW, AT_RAW = range(0, 18, 2)
+AT_IP_ID, AT_FRAME_BYTES, AT_CAPTURED, AT_SEGMENTS, AT_FLAGS = range(18, 28, 2)
+B2A, EDGES, PLACE = 1 << 28, 1 << 29, 1 << 30
+#: Numbers that seldom differ from what is foretold: all of them are passed over at once.
+SELDOM = (1 << 28) - (1 << AT_PAYLOAD)
 
 
 @bare_kernel
@@ -40,180 +46,152 @@ def is_null(bits: Bytes, at: int) -> bool:
     return len(bits) > 0 and bits[at >> 3] >> (at & 7) & 1 == 0
 
 
+@bare_kernel
+def put_number(packed: Bytes, at: int, head: int, place: int, value: int, foretold: int) -> tuple[int, int]:
+    """Write a number at a byte, and its bits into the head of the record; returns where the next goes, and the head."""
+    more = value - foretold
+    if more == 0:
+        return at, head
+    if -0x8000 <= more < 0x8000:
+        put16(packed, at, more)
+        return at + 2, head | 1 << place
+    if -0x80000000 <= more < 0x80000000:
+        put32(packed, at, more)
+        return at + 4, head | 2 << place
+    put64(packed, at, more)
+    return at + 8, head | 3 << place
+
+
 @kernel
-def records_of(
+def pack(
     frame: Ints, time: Ints, flow: npt.NDArray[np.int32], way: npt.NDArray[np.int32], payload: Ints,
     segments: npt.NDArray[np.int32], frame_bytes: Ints, captured: Ints,
     seq: Ints, no_seq: Bytes, ack: Ints, no_ack: Bytes, flags: npt.NDArray[np.uint16], no_flags: Bytes, window: Ints,
     no_window: Bytes, raw: npt.NDArray[np.uint16], no_raw: Bytes, tsval: Ints, no_tsval: Bytes, tsecr: Ints,
     no_tsecr: Bytes, ip_id: npt.NDArray[np.int32], no_ip_id: Bytes, ecn: Bytes, no_ecn: Bytes,
-    interface: npt.NDArray[np.int32], no_interface: Bytes, edges_at: npt.NDArray[np.int32], first: int,
-    records: npt.NDArray[np.void],
-) -> None:  # fmt: skip
-    """Make records of columns of `packets`.
+    interface: npt.NDArray[np.int32], no_interface: Bytes, edges_at: npt.NDArray[np.int32], edges: Ints, first: int,
+    batch_of: Ints, packed: Bytes, parts: Ints,
+) -> int:  # fmt: skip
+    """Pack rows of `packets`; returns the number of parts.
 
     Parameters
     ----------
     frame, time, flow, payload, segments, frame_bytes, captured
-        Columns that are never null.
+        Columns that are never null; sorted by flow, direction and frame.
     way, first
         Positions of the directions among their words, and which of these is a2b.
     seq, no_seq, ...
         Columns that may be null, each with Arrow's bits, which are 0 for null; no bits: none is.
-    edges_at
-        Where the SACK edges of each packet begin, and their number.
-    records : RECORD, shape (n,)
-        Out.
+    edges_at, edges
+        Where the SACK edges of each packet begin, and their number; the edges.
+    batch_of
+        Of each flow, the batch that it belongs to; -1: it is not wanted.
+    packed
+        Out; room for `SECTION_BYTES` and `RECORD_BYTES` for each row, and `EDGE_BYTES` for each edge.
+    parts : int64, shape (n, 4)
+        Out: of each batch that has rows here its number, its rows and SACK edges, and the byte where its part ends.
     """
-    for i in range(len(records)):
-        r = records[i]
-        r.frame = frame[i]
-        r.time = time[i]
-        r.seq = -1 if is_null(no_seq, i) else seq[i]
-        r.ack = -1 if is_null(no_ack, i) else ack[i]
-        r.payload = payload[i]
-        r.window_raw = raw[i]
-        r.tsval = tsval[i]
-        r.tsecr = tsecr[i]
-        r.ip_id = ip_id[i]
-        known = 0 if is_null(no_raw, i) else KNOWN_RAW
-        # a window of 0 needs no scale
-        r.window = 0 if known and raw[i] == 0 else -1 if is_null(no_window, i) else window[i]
-        known |= 0 if is_null(no_tsval, i) else KNOWN_TSVAL
-        known |= 0 if is_null(no_tsecr, i) else KNOWN_TSECR
-        r.known = known | (0 if is_null(no_ip_id, i) else KNOWN_IP_ID)
-        r.frame_bytes = frame_bytes[i]
-        r.captured = captured[i]
-        r.flow = flow[i]
-        r.segments = segments[i]
-        r.interface = -1 if is_null(no_interface, i) else interface[i]
-        r.flags = 0 if is_null(no_flags, i) else flags[i]
-        r.edges = edges_at[i + 1] - edges_at[i]
-        r.ecn = 0 if is_null(no_ecn, i) else ecn[i]
-        r.way = way[i] != first
-        r.spare = 0
-
-
-@bare_kernel
-def run_end(order: Ints, frame: Ints, begin: int, end: int) -> int:
-    """Where the frame numbers from one position on begin to fall."""
-    at = begin + 1
-    while at < end and frame[order[at - 1]] <= frame[order[at]]:
-        at += 1
-    return at
-
-
-@kernel
-def sort_by_frame(order: Ints, frame: Ints, begin: int, end: int, other: Ints) -> None:
-    """Sort some positions by frame: what comes in a few sorted runs, two and two, is merged."""
-    merged = 0 if begin < end else 1
-    while merged != 1:
-        merged = 0
-        at = begin
-        while at < end:
-            middle = run_end(order, frame, at, end)
-            if middle == end and merged == 0:
-                return
-            last = run_end(order, frame, middle, end) if middle < end else end
-            a, b = at, middle
-            for k in range(at, last):
-                if b >= last or (a < middle and frame[order[a]] <= frame[order[b]]):
-                    other[k] = order[a]
-                    a += 1
-                else:
-                    other[k] = order[b]
-                    b += 1
-            at = last
-            merged += 1
-        for k in range(begin, end):
-            order[k] = other[k]
-
-
-@kernel
-def sort_records(records: npt.NDArray[np.void], order: Ints, flows: Ints, bounds: Ints) -> int:
-    """Sort records by flow and frame; returns the number of flows.
-
-    Parameters
-    ----------
-    records : RECORD, shape (n,)
-        Packets of flows whose numbers are near each other, in sorted runs.
-    order : int64, shape (n,)
-        Out: positions of the records.
-    flows : int64, shape (n,), bounds : int64, shape (n + 1,)
-        Out: the flows' numbers, and where the records of each begin, and `n`.
-    """
-    size = len(records)
-    flow, frame = np.empty(size, np.int64), np.empty(size, np.int64)
-    least = most = np.int64(records[0].flow)
-    for i in range(size):
-        flow[i], frame[i] = records[i].flow, records[i].frame
-        least, most = min(least, flow[i]), max(most, flow[i])
-    places = np.zeros(most - least + 2, np.int64)
-    for i in range(size):
-        places[flow[i] - least + 1] += 1
-    count = 0
-    for k in range(most - least + 1):
-        if places[k + 1]:
-            flows[count], bounds[count] = least + k, places[k]
+    size = len(frame)
+    last = np.zeros((2, COLUMNS), np.int64)  # the packet before, of each direction
+    count = at = begin = 0
+    while begin < size:
+        mine = flow[begin]
+        middle = begin
+        while middle < size and flow[middle] == mine and way[middle] == way[begin]:
+            middle += 1
+        end = middle
+        while end < size and flow[end] == mine and way[end] != way[begin]:
+            end += 1
+        if batch_of[mine] < 0:
+            begin = end
+            continue
+        if count == 0 or parts[count - 1, 0] != batch_of[mine]:
+            parts[count, 0], parts[count, 1], parts[count, 2] = batch_of[mine], 0, 0
             count += 1
-        places[k + 1] += places[k]
-    bounds[count] = size
-    for i in range(size):
-        order[places[flow[i] - least]] = i
-        places[flow[i] - least] += 1
-    for k in range(count):
-        sort_by_frame(order, frame, bounds[k], bounds[k + 1], flow)
+        section = at
+        at += SECTION_BYTES
+        for w in range(2):
+            for c in range(COLUMNS):
+                last[w, c] = 0
+        place = np.int64(-1)  # interface and mark
+        before = 0, 0
+        total = 0
+        a, b = begin, middle
+        for _ in range(begin, end):
+            if b >= end or (a < middle and frame[a] <= frame[b]):
+                i = a
+                a += 1
+            else:
+                i = b
+                b += 1
+            back = way[i] != first
+            p = last[int(back)]
+            head = B2A if back else 0
+            start = at
+            at += 4
+            at, head = put_number(packed, at, head, AT_FRAME, frame[i], before[0])
+            at, head = put_number(packed, at, head, AT_TIME, time[i], before[1])
+            before = frame[i], time[i]
+            value = np.int64(-1) if is_null(no_seq, i) else seq[i]
+            at, head = put_number(packed, at, head, AT_SEQ, value, p[SEQ] + p[PAYLOAD])
+            p[SEQ] = value
+            value = np.int64(-1) if is_null(no_ack, i) else ack[i]
+            at, head = put_number(packed, at, head, AT_ACK, value, p[ACK])
+            p[ACK] = value
+            value = np.int64(-1) if is_null(no_tsval, i) else tsval[i]
+            at, head = put_number(packed, at, head, AT_TSVAL, value, p[TSVAL])
+            p[TSVAL] = value
+            value = np.int64(-1) if is_null(no_tsecr, i) else tsecr[i]
+            at, head = put_number(packed, at, head, AT_TSECR, value, p[TSECR])
+            p[TSECR] = value
+            at, head = put_number(packed, at, head, AT_PAYLOAD, payload[i], p[PAYLOAD])
+            known = not is_null(no_raw, i)
+            # a window of 0 needs no scale
+            value = np.int64(0) if known and raw[i] == 0 else np.int64(-1) if is_null(no_window, i) else window[i]
+            at, head = put_number(packed, at, head, AT_WINDOW, value, p[WINDOW])
+            p[WINDOW] = value
+            value = np.int64(raw[i]) if known else np.int64(-1)
+            at, head = put_number(packed, at, head, AT_RAW, value, p[WINDOW_RAW])
+            p[WINDOW_RAW] = value
+            value = np.int64(-1) if is_null(no_ip_id, i) else np.int64(ip_id[i])
+            at, head = put_number(packed, at, head, AT_IP_ID, value, p[IP_ID])
+            p[IP_ID] = value
+            at, head = put_number(
+                packed, at, head, AT_FRAME_BYTES, frame_bytes[i], p[FRAME_BYTES] - p[PAYLOAD] + payload[i]
+            )  # fmt: skip
+            whole = p[CAPTURED] == p[FRAME_BYTES]
+            at, head = put_number(
+                packed, at, head, AT_CAPTURED, captured[i], frame_bytes[i] if whole else p[CAPTURED]
+            )  # fmt: skip
+            p[PAYLOAD], p[FRAME_BYTES], p[CAPTURED] = payload[i], frame_bytes[i], captured[i]
+            at, head = put_number(packed, at, head, AT_SEGMENTS, np.int64(segments[i]), p[SEGMENTS])
+            p[SEGMENTS] = segments[i]
+            value = np.int64(0) if is_null(no_flags, i) else np.int64(flags[i])
+            at, head = put_number(packed, at, head, AT_FLAGS, value, p[FLAGS])
+            p[FLAGS] = value
+            mark = np.int64(0) if is_null(no_ecn, i) else np.int64(ecn[i])
+            value = mark | (np.int64(-1) if is_null(no_interface, i) else np.int64(interface[i])) << 8
+            if value != place:
+                head |= PLACE
+                put64(packed, at, value)
+                at += 8
+                place = value
+            many = edges_at[i + 1] - edges_at[i]
+            if many:
+                head |= EDGES
+                put32(packed, at, np.int64(many))
+                at += 4
+                for k in range(edges_at[i], edges_at[i + 1]):
+                    put64(packed, at, edges[k])
+                    at += EDGE_BYTES
+                total += many
+            put32(packed, start, head)
+        put32(packed, section, np.int64(mine))
+        put32(packed, section + 4, end - begin)
+        put32(packed, section + 8, total)
+        put32(packed, section + 12, at - section)
+        parts[count - 1, 1] += end - begin
+        parts[count - 1, 2] += total
+        parts[count - 1, 3] = at
+        begin = end
     return count
-
-
-@kernel
-def columns_of(
-    records: npt.NDArray[np.void], order: Ints, edges: Ints, columns: Ints, way: Bytes, ecn: Bytes, sacks: Ints
-) -> None:
-    """Make columns of records in another order.
-
-    Parameters
-    ----------
-    records : RECORD, shape (n,)
-        Packets.
-    order : int64, shape (n,)
-        Positions of the records, as they are wanted.
-    edges : int64
-        SACK edges of all records, end to end.
-    columns : int64, shape (COLUMNS, n + 1)
-        Out. SACK_AT is where the edges of a packet begin in `sacks`, and of one that follows the last; the other rows
-        have no last entry.
-    way, ecn : uint8, shape (n,), sacks : int64
-        Out.
-    """
-    count = len(records)
-    begins = np.empty(count, np.int64)
-    total = 0
-    for i in range(count):
-        begins[i] = total
-        total += records[i].edges
-    at = 0
-    for i in range(count):
-        record = records[order[i]]
-        columns[FRAME, i] = record.frame
-        columns[TIME, i] = record.time
-        columns[SEQ, i] = record.seq
-        columns[ACK, i] = record.ack
-        columns[PAYLOAD, i] = record.payload
-        columns[WINDOW, i] = record.window
-        columns[TSVAL, i] = record.tsval if record.known & KNOWN_TSVAL else -1
-        columns[TSECR, i] = record.tsecr if record.known & KNOWN_TSECR else -1
-        columns[FRAME_BYTES, i] = record.frame_bytes
-        columns[CAPTURED, i] = record.captured
-        columns[SEGMENTS, i] = record.segments
-        columns[WINDOW_RAW, i] = record.window_raw if record.known & KNOWN_RAW else -1
-        columns[IP_ID, i] = record.ip_id if record.known & KNOWN_IP_ID else -1
-        columns[FLAGS, i] = record.flags
-        way[i] = record.way
-        ecn[i] = record.ecn
-        columns[SACK_AT, i] = at
-        begin = begins[order[i]]
-        for k in range(record.edges):
-            sacks[at] = edges[begin + k]
-            at += 1
-    columns[SACK_AT, count] = at

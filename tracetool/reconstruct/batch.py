@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels import packet_columns as pc
 from tracetool.kernels import packet_records as pr
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from tracetool.reconstruct.whole_flows import Rows
+    from tracetool.reconstruct.whole_flows import Packed
 
     Ints = npt.NDArray[np.int64]
     Bytes = npt.NDArray[np.uint8]
@@ -70,23 +71,23 @@ class Batch:
         return len(self.time)
 
 
-def batch_of(rows: Rows) -> Batch:
-    """Arrays of some packets, in any order.
+def batch_of(packed: Packed) -> Batch:
+    """Arrays of packed packets.
 
     Examples
     --------
-    >>> batch_of(rows).flows  # doctest: +SKIP
+    >>> batch_of(packed).flows  # doctest: +SKIP
     array([0, 1])
     """
-    records = rows.records
-    size = len(records)
-    order, flows, bounds = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size + 1, np.int64)
-    count = pr.sort_records(records, order, flows, bounds)
+    size = packed.rows
+    flows, bounds = np.empty(size, np.int64), np.empty(size + 1, np.int64)
+    count = pc.sections(packed.content, flows, bounds)
+    flows, bounds = flows[:count].copy(), bounds[: count + 1].copy()
     columns = np.empty((pr.COLUMNS, size + 1), np.int64)
-    way, ecn, sacks = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(len(rows.edges), np.int64)
-    pr.columns_of(records, order, rows.edges, columns, way, ecn, sacks)
-    interface = records["interface"][order]
-    return made_of(columns, flows[:count].copy(), bounds[: count + 1].copy(), way, ecn, interface, sacks)
+    way, ecn, interface = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(size, np.int32)
+    sacks = np.empty(packed.edges, np.int64)
+    pc.unpack(packed.content, flows, bounds, columns, way, ecn, interface, sacks)
+    return made_of(columns, flows, bounds, way, ecn, interface, sacks)
 
 
 def made_of(

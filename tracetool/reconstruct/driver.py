@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.directions import Made, Named
     from tracetool.reconstruct.facts import Facts
     from tracetool.reconstruct.stats import Counted
-    from tracetool.reconstruct.whole_flows import Pending, Rows
+    from tracetool.reconstruct.whole_flows import Packed, Pending
 
 INFERRED = ("samples", "rtts", "events", "recoveries", "slow_starts", "flow_stats")
 
@@ -223,7 +223,7 @@ def _take(pending: Pending, facts: Facts) -> Results:
     return work(pending.take(), facts)
 
 
-def work(packets: Rows, facts: Facts) -> Results:
+def work(packets: Packed, facts: Facts) -> Results:
     """All that is to be known of one batch of flows.
 
     Parameters

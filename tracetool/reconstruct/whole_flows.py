@@ -1,9 +1,9 @@
 """The packets of one input, handed on in batches of whole flows, in memory that does not grow with the capture.
 
-`packets` holds slices of time, each sorted by flow. They are read once, into records of fixed size: each slice is cut
-by batch, and a batch is handed on when the last packet of its flows was read. What waits beyond `WAITING_ROWS` goes to
-a temporary file that has no name, so that nothing is left behind whatever happens. A single flow is never cut: the
-largest one sets the least memory.
+`packets` holds slices of time, each sorted by flow. They are read once, and packed: each slice is cut by batch, and a
+batch is handed on when the last packet of its flows was read. What waits beyond `WAITING_BYTES` goes to a temporary
+file that has no name, so that nothing is left behind whatever happens. A single flow is never cut: the largest one sets
+the least memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracetool.kernels import packet_records
-from tracetool.kernels.packet_records import RECORD
+from tracetool.kernels import packet_records as pr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,39 +26,37 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
+    Bytes = npt.NDArray[np.uint8]
 
 #: Packets in a batch, unless one flow has more.
 BATCH_ROWS = 1 << 16
 #: Packets that are read at once.
 SLICE_ROWS = 1 << 16
-#: Packets that may wait in memory for the rest of their flows.
-WAITING_ROWS = 1 << 17
+#: Bytes of packets that may wait in memory for the rest of their flows.
+WAITING_BYTES = 1 << 24
 #: Columns of `packets` that are never null, and those that may be, as `kernels.packet_records` takes them.
 ALWAYS = ("frame", "time", "flow", "direction", "payload_bytes", "segments", "frame_bytes", "captured_bytes")
 MAYBE = ("seq", "ack", "flags", "window_bytes", "window_raw", "tsval", "tsecr", "ip_id", "ecn", "interface")
 COLUMNS = [*ALWAYS, *MAYBE, "sack"]
 
 
-class Rows(NamedTuple):
-    """Some rows of `packets`.
+class Packed(NamedTuple):
+    """Some packets, packed as `kernels.packet_records` does it.
 
     Attributes
     ----------
-    records
-        One `RECORD` per packet; -1 is unknown.
-    edges
-        SACK edges of all, end to end; each record has the number of its own.
+    content
+        Sections, one after the other.
+    rows, edges
+        How many packets and SACK edges they hold.
     """
 
-    records: npt.NDArray[np.void]
-    edges: Ints
-
-    def __len__(self) -> int:
-        """Return the number of packets."""
-        return len(self.records)
+    content: Bytes
+    rows: int
+    edges: int
 
 
-def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[Rows]:
+def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[Packed]:
     """Read the packets of one input in batches of whole flows.
 
     Parameters
@@ -73,13 +70,13 @@ def whole_flows(path: Any, packets: Ints, *, parts: int = 1) -> Iterator[Rows]:
 
     Yields
     ------
-    Rows
+    Packed
         Slices of time follow one another, each sorted by flow.
 
     Examples
     --------
-    >>> for rows in whole_flows(path, np.array([120, 80])):  # doctest: +SKIP
-    ...     print(len(rows))
+    >>> for packed in whole_flows(path, np.array([120, 80])):  # doctest: +SKIP
+    ...     print(packed.rows)
     """
     with tempfile.TemporaryFile() as spilled:
         for batch in batches(path, packets, spilled, parts=parts):
@@ -104,56 +101,55 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
     size = max(1, min(BATCH_ROWS, -(-total // parts)))
     batch_of = (np.cumsum(packets) - packets) // size  # the first packet of a flow decides
     missing = np.bincount(batch_of, packets).astype(np.int64)
+    batch_of[packets == 0] = -1
     waiting: dict[int, Pending] = {}
     held: deque[_Slice] = deque()
-    for rows, flow, edges_at in _slices(path, packets):
-        part = _Slice(rows, spilled)
-        chosen = batch_of[flow]
-        cuts = np.append(np.flatnonzero(np.diff(chosen, prepend=-1)), len(rows))
-        edges = edges_at[cuts].tolist()
-        at = cuts.tolist()
-        for k, batch in enumerate(chosen[cuts[:-1]].tolist()):
+    bytes_held = 0
+    for content, places in _slices(path, batch_of):
+        part = _Slice(content, spilled)
+        begin = 0
+        for batch, rows, edges, end in places:
             pending = waiting.setdefault(batch, Pending())
-            pending.add(part, at[k], at[k + 1], edges[k], edges[k + 1])
-            missing[batch] -= at[k + 1] - at[k]
+            pending.add(part, begin, end, rows, edges)
+            begin = end
+            missing[batch] -= rows
             if not missing[batch]:
                 yield waiting.pop(batch).complete()
         held.append(part)
-        del rows, part
-        while sum(map(len, held)) > WAITING_ROWS:
+        bytes_held += len(part)
+        del content, part
+        while bytes_held > WAITING_BYTES:
+            bytes_held -= len(held[0])
             held.popleft().spill()
 
 
-def _slices(path: Any, packets: Ints) -> Iterator[tuple[Rows, Ints, Ints]]:
-    """Rows of the file without flows that are not wanted; of each the flow, and where its SACK edges begin.
+def _slices(path: Any, batch_of: Ints) -> Iterator[tuple[Bytes, list[list[int]]]]:
+    """Packed rows of the file, without flows of no batch; of each batch its number, rows, edges, and where they end.
 
     They come in pieces of row groups.
     """
-    wanted = packets > 0
     with pq.ParquetFile(path, read_dictionary=["direction"]) as file:
         for group in range(file.num_row_groups):
             for piece in file.iter_batches(SLICE_ROWS, [group], COLUMNS, use_threads=False):
-                rows = piece
-                if not wanted.all():
-                    rows = rows.filter(pa.array(wanted[rows["flow"].to_numpy()]))
-                if rows.num_rows:
-                    yield records_of(rows)
+                content, places = packed(piece, batch_of)
+                if len(places):
+                    yield content, places.tolist()
 
 
-def records_of(rows: pa.RecordBatch) -> tuple[Rows, Ints, Ints]:
-    """Rows of `packets` as records, in their order; of each the flow, and where its SACK edges begin."""
+def packed(rows: pa.RecordBatch, batch_of: Ints) -> tuple[Bytes, Ints]:
+    """Pack rows of `packets`, those of flows that have a batch: see `kernels.packet_records.pack`."""
     columns = {name: rows[name] for name in COLUMNS}
     words = columns["direction"].dictionary.to_pylist()
     columns["direction"] = columns["direction"].indices
     sack = columns["sack"]
-    edges_at = sack.offsets.to_numpy()
-    records = np.empty(rows.num_rows, RECORD)
+    edges_at, edges = sack.offsets.to_numpy(), sack.values.to_numpy()
     given: list[Any] = [_values(columns[name]) for name in ALWAYS]
     given += (part for name in MAYBE for part in (_values(columns[name]), _bits(columns[name])))
-    given += [edges_at, words.index("a2b") if "a2b" in words else -1, records]
-    packet_records.records_of(*given)
-    edges = sack.values.to_numpy()[edges_at[0] : edges_at[-1]].astype(np.int64)
-    return Rows(records, edges), columns["flow"].to_numpy(), edges_at - edges_at[0]
+    room = rows.num_rows * (pr.SECTION_BYTES + pr.RECORD_BYTES) + int(edges_at[-1] - edges_at[0]) * pr.EDGE_BYTES
+    content, places = np.empty(room, np.uint8), np.empty((rows.num_rows, 4), np.int64)
+    a2b = words.index("a2b") if "a2b" in words else -1
+    places = places[: pr.pack(*given, edges_at, edges, a2b, batch_of, content, places)]
+    return content[: places[-1, 3]].copy() if len(places) else content[:0], places
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:
@@ -176,15 +172,15 @@ class _Slice:
 
     Parameters
     ----------
-    rows
-        Sorted by flow.
+    content
+        Them, packed.
     file
         The temporary file.
     """
 
-    def __init__(self, rows: Rows, file: IO[bytes]) -> None:
-        self.rows: Rows | None = rows
-        self._size, self._records_bytes = len(rows), rows.records.nbytes
+    def __init__(self, content: Bytes, file: IO[bytes]) -> None:
+        self.content: Bytes | None = content
+        self._size = len(content)
         self._file = file
         self._offset = 0
         self.waiting = 0  # batches that have rows of it, and are not complete
@@ -194,21 +190,15 @@ class _Slice:
 
     def spill(self) -> None:
         """Write them to the file, if any of them still wait for others."""
-        if self.waiting and self.rows is not None:
-            records, edges = self.rows
+        if self.waiting and self.content is not None:
             self._offset = self._file.seek(0, 2)
-            self._file.write(records.view(np.uint8).data)
-            self._file.write(edges.view(np.uint8).data)
+            self._file.write(self.content.data)
             self._file.flush()
-        self.rows = None  # batches that are complete have them
+        self.content = None  # batches that are complete have them
 
-    def read(self, begin: int, edges_begin: int, records: npt.NDArray[np.void], edges: Ints) -> None:
+    def read(self, begin: int, wanted: Bytes) -> None:
         """Read some of them back."""
-        self._read(records, self._offset + begin * RECORD.itemsize)
-        self._read(edges, self._offset + self._records_bytes + edges_begin * edges.itemsize)
-
-    def _read(self, wanted: npt.NDArray[Any], offset: int) -> None:
-        if len(wanted) and os.preadv(self._file.fileno(), [wanted.view(np.uint8).data], offset) != wanted.nbytes:
+        if os.preadv(self._file.fileno(), [wanted.data], self._offset + begin) != len(wanted):
             raise OSError("a temporary file lost what was written to it")
 
 
@@ -217,33 +207,35 @@ class Pending:
 
     def __init__(self) -> None:
         self._slices: list[_Slice] = []
-        self._places = array("q")  # where in each slice its rows begin and end, and their SACK edges
-        self._held: list[Rows | None] = []  # slices in memory, once it is complete
+        self._places = array("q")  # where in each slice its bytes begin and end
+        self._held: list[Bytes | None] = []  # slices in memory, once it is complete
+        self._rows = self._edges = 0
 
-    def add(self, part: _Slice, begin: int, end: int, edges_begin: int, edges_end: int) -> None:
+    def add(self, part: _Slice, begin: int, end: int, rows: int, edges: int) -> None:
         """Take in rows of a slice."""
         self._slices.append(part)
-        self._places.extend((begin, end, edges_begin, edges_end))
+        self._places.extend((begin, end))
+        self._rows += rows
+        self._edges += edges
         part.waiting += 1
 
     def complete(self) -> Pending:
         """Note that there are no more rows to come."""
         for part in self._slices:
             part.waiting -= 1
-        self._held = [part.rows for part in self._slices]
+        self._held = [part.content for part in self._slices]
         return self
 
-    def take(self) -> Rows:
+    def take(self) -> Packed:
         """All of it, in the order in which it came; any thread may ask."""
-        places = np.array(self._places).reshape(-1, 4)
-        at = np.append(0, np.cumsum(places[:, 1] - places[:, 0]))
-        edges_at = np.append(0, np.cumsum(places[:, 3] - places[:, 2]))
-        records, edges = np.empty(at[-1], RECORD), np.empty(edges_at[-1], np.int64)
-        for k, (part, rows) in enumerate(zip(self._slices, self._held, strict=True)):
-            begin, end, edges_begin, edges_end = places[k].tolist()
-            mine, its = records[at[k] : at[k + 1]], edges[edges_at[k] : edges_at[k + 1]]
-            if rows is None:
-                part.read(begin, edges_begin, mine, its)
+        places = np.array(self._places).reshape(-1, 2)
+        at = np.append(0, np.cumsum(places[:, 1] - places[:, 0])).tolist()
+        content = np.empty(at[-1], np.uint8)
+        for k, (part, held) in enumerate(zip(self._slices, self._held, strict=True)):
+            begin, end = places[k].tolist()
+            mine = content[at[k] : at[k + 1]]
+            if held is None:
+                part.read(begin, mine)
             else:
-                mine[:], its[:] = rows.records[begin:end], rows.edges[edges_begin:edges_end]
-        return Rows(records, edges)
+                mine[:] = held[begin:end]
+        return Packed(content, self._rows, self._edges)
