@@ -29,6 +29,8 @@ TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000)
 NEVER = 0x7FFFFFFFFFFFFFFF
 #: Packets may on average be so far from their places; more is another method's work.
 MOST_MOVES = 16
+#: A timestamp is looked for among so many before it is searched.
+NEAR = 16
 #: A packet that came late is looked for among so many that came before it.
 MOST_LATE = 256
 
@@ -41,9 +43,8 @@ def after(clock: int, base: int) -> int:
 
 
 @bare_kernel
-def below(values: Ints, count: int, value: float) -> int:
-    """How many of the first `count` values, which ascend, are below one."""
-    low, high = 0, count
+def below(values: Ints, low: int, high: int, value: float) -> int:
+    """How many values, which ascend, are below one; as is known, at least `low` and at most `high`."""
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < value:
@@ -51,6 +52,19 @@ def below(values: Ints, count: int, value: float) -> int:
         else:
             high = middle
     return low
+
+
+@bare_kernel
+def below_near(values: Ints, count: int, value: int, near: int) -> int:
+    """How many of the first `count` values, which ascend, are below one: about as many as `near`, most often."""
+    for _ in range(NEAR):
+        if near > 0 and values[near - 1] >= value:
+            near -= 1
+        elif near < count and values[near] < value:
+            near += 1
+        else:
+            return near
+    return below(values, 0, count, value)
 
 
 @bare_kernel
@@ -75,12 +89,13 @@ def find_ranges(
             arrive += 1
     if arrive == 0:
         return 0, 0
+    near = 0
     for i in range(len(outbound)):
         if outbound[i] and tsecr[i] >= 0 and flags[i] & SYN == 0:
             echoed = after(tsecr[i], base)
             data[echo] = i
-            first[echo] = below(clock, arrive, echoed)
-            beyond[echo] = below(clock, arrive, echoed + 1)
+            near = first[echo] = below_near(clock, arrive, echoed, near)
+            beyond[echo] = below_near(clock, arrive, echoed + 1, near)
             echo += 1
     return arrive, echo
 
@@ -209,7 +224,7 @@ def project(
             part = (so_far[begin] - size / 2) / whole[begin]
             floor = weight[max(min(begin, last + 1) - 1, 0)] if begin > 0 else 0
             target = floor + part * (weight[min(max(end, 1) - 1, last)] - floor)
-            chosen = min(max(below(weight, arrive, target), begin), max(end - 1, begin))
+            chosen = below(weight, begin, max(end - 1, begin), target)
             estimate = out[acks[min(chosen, last)]]
         else:
             # the sender's own clock, to its tick

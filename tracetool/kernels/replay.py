@@ -22,6 +22,7 @@ from tracetool.kernels.replay_columns import (
     BY_TLP,
     CA_STATE,
     EVENT_WIDTH,
+    EVENTS,
     FIRST_SEND,
     HEAD,
     HIGH_SEQ,
@@ -34,6 +35,7 @@ from tracetool.kernels.replay_columns import (
     LOST_OUT,
     MISSED,
     NEWEST,
+    NEXT_PACKET,
     NXT,
     OLDEST,
     ON_ACK,
@@ -50,6 +52,7 @@ from tracetool.kernels.replay_columns import (
     RETRANSMITTED,
     ROOM,
     RTO,
+    RUNNING,
     SACKED_OUT,
     SCRATCH_WIDTH,
     SENT_AGAIN,
@@ -59,13 +62,17 @@ from tracetool.kernels.replay_columns import (
     SND_UNA,
     SND_WND,
     STALE,
+    STARTED,
     STATE_WIDTH,
+    SYN_SENT,
+    SYN_TIME,
     TAIL,
     TIMER_START,
     UNA,
     UNDO_MARKER,
     UNDO_RETRANS,
     UNSEEN,
+    UNSEEN_SEGMENTS,
 )
 from tracetool.kernels.replay_loss import update_min_rtt, update_rtt
 from tracetool.kernels.replay_send import (
@@ -127,21 +134,27 @@ def sent_once(later: Ints, seq: int, end: int) -> bool:
     return low == 0 or later[low - 1, 1] <= seq
 
 
-@kernel
+@bare_kernel
 def add_segments(
     board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int, elsewhere: bool, later: Ints
-) -> Ints:
-    """Put the segments of one frame on the board; returns the board, which may have grown."""
+) -> None:
+    """Put the segments of one frame, or hole, on the board."""
     step = max(mss, (end - seq) // MAX_PER_FRAME)
     while seq < end:
-        if s[TAIL] - s[HEAD] >= MAX_OUTSTANDING:
+        if s[TAIL] - s[HEAD] >= board.shape[0]:  # of MAX_OUTSTANDING rows: see `has_room`
             restart(s, seq)
-        if s[TAIL] - s[HEAD] >= board.shape[0]:
-            board = grown(board, s)
         stop = min(seq + step, end)
         append(board, s, seq, stop, now, tags | ONLY_ONCE if elsewhere and sent_once(later, seq, stop) else tags)
         seq = stop
-    return board
+
+
+@bare_kernel
+def has_room(board: Ints, s: Ints, start: int, end: int, mss: int) -> bool:
+    """Whether the board has room for a frame, and the hole before it, or cannot grow."""
+    rows = board.shape[0]
+    hole = max(start - s[SND_NXT], 0) // mss
+    segments = min((end - start) // mss, 2 * MAX_PER_FRAME) + (hole if hole <= MAX_UNSEEN else 0) + 2
+    return rows >= MAX_OUTSTANDING or s[TAIL] - s[HEAD] + segments <= rows
 
 
 @kernel
@@ -189,11 +202,9 @@ def replay(
     events : int64, shape (rows, EVENT_WIDTH)
         Out: one row per event (see `replay_columns`), no more than there are packets; with one row to spare.
     """
-    count = len(time)
     board = np.zeros((256, BOARD_WIDTH), np.int64)
     s = np.zeros(STATE_WIDTH, np.int64)
     x = np.zeros(SCRATCH_WIDTH, np.int64)
-    rows = 0
     s[OLDEST] = -1
     s[NEWEST] = -1
     s[UNDO_MARKER] = -1
@@ -202,12 +213,31 @@ def replay(
     s[REORDERING] = 3
     s[RTO] = INITIAL_RTO_NS
     s[SND_WND] = -1
-    started = False
-    running = False
-    unseen = 0
-    syn_time = 0
-    syn_sent = 0
-    for i in range(count):
+    while True:
+        done = replay_packets(
+            time, outbound, seq, ack, payload, flags, window, tsval, tsecr, edges, offsets, mss, tick, sack, elsewhere,
+            later, again, again_segments, events, board, s, x,
+        )  # fmt: skip
+        if done:
+            return s[EVENTS]
+        board = grown(board, s)
+
+
+@bare_kernel
+def replay_packets(
+    time: Ints, outbound: npt.NDArray[np.bool_], seq: Ints, ack: Ints, payload: Ints, flags: npt.NDArray[np.uint16],
+    window: Ints, tsval: Ints, tsecr: Ints, edges: Ints, offsets: Ints, mss: int, tick: int, sack: bool,
+    elsewhere: bool, later: Ints, again: npt.NDArray[np.int8], again_segments: npt.NDArray[np.int32], events: Ints,
+    board: Ints, s: Ints, x: Ints,
+) -> bool:  # fmt: skip
+    """Replay packets from `s[NEXT_PACKET]` on; returns whether all are: else the board has to grow first.
+
+    Parameters as of `replay`; `x` is scratch.
+    """
+    count = len(time)
+    rows, unseen, syn_sent, syn_time = s[EVENTS], s[UNSEEN_SEGMENTS], s[SYN_SENT], s[SYN_TIME]
+    started, running = s[STARTED] != 0, s[RUNNING] != 0
+    for i in range(s[NEXT_PACKET], count):
         if rows + 2 > events.shape[0]:
             break
         now = time[i]
@@ -246,6 +276,10 @@ def replay(
                     una = start
                 restart(s, una)
                 started = True
+            if not has_room(board, s, start, end, mss):
+                s[EVENTS], s[UNSEEN_SEGMENTS], s[SYN_SENT], s[SYN_TIME] = rows, unseen, syn_sent, syn_time
+                s[STARTED], s[RUNNING], s[NEXT_PACKET] = started, running, i
+                return False
             hole = (start - s[SND_NXT]) // mss
             if hole > 0:
                 unseen += hole
@@ -290,11 +324,11 @@ def replay(
                 if start > s[SND_NXT]:  # frames the capture missed
                     if elsewhere and s[CA_STATE] == RECOVERY and s[HIGH_SEQ] == s[SND_NXT]:
                         s[HIGH_SEQ] = start  # lost before they came here: queues overflow before the window falls
-                    board = add_segments(
+                    add_segments(
                         board, s, s[SND_NXT], start, now, mss, UNSEEN if running else UNSEEN | STALE, elsewhere, later
                     )
                 running = True
-                board = add_segments(
+                add_segments(
                     board, s, new, end, now, mss, UNSEEN if flags[i] & MISSED else np.int64(0), elsewhere, later
                 )
                 s[SND_NXT] = end
@@ -359,4 +393,5 @@ def replay(
         e[ROOM] = s[SND_UNA] + s[SND_WND] - s[SND_NXT] if s[SND_WND] >= 0 else -1
         if s[OWED] > 0:
             send_owed(board, s, e, now)
-    return rows
+    s[EVENTS] = rows
+    return True

@@ -31,7 +31,9 @@ RETRANSMITTED, ISN = 46, 47
 LAST_TSVAL, LAST_TSVAL_TIME = 48, 49
 SACK_CACHE = 50  # eight numbers: the blocks of the last ACK
 OWED = 58  # segments sent again before the next captured packet of the sender, which the capture lacks
-STATE_WIDTH = 59
+#: How far the replay has come: the next packet, and what it noted of those before.
+NEXT_PACKET, EVENTS, STARTED, RUNNING, UNSEEN_SEGMENTS, SYN_SENT, SYN_TIME = 59, 60, 61, 62, 63, 64, 65
+STATE_WIDTH = 66
 
 OPEN, DISORDER, CWR_STATE, RECOVERY, LOSS = 0, 1, 2, 3, 4
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracetool.kernels import packet_columns as pc
 from tracetool.kernels import packet_records as pr
+from tracetool.reconstruct.memory import empty
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,7 +84,7 @@ def batch_of(packed: Packed) -> Batch:
     flows, bounds = np.empty(size, np.int64), np.empty(size + 1, np.int64)
     count = pc.sections(packed.content, flows, bounds)
     flows, bounds = flows[:count].copy(), bounds[: count + 1].copy()
-    columns = np.empty((pr.COLUMNS, size + 1), np.int64)
+    columns = empty((pr.COLUMNS, size + 1))
     way, ecn, interface = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty(size, np.int32)
     sacks = np.empty(packed.edges, np.int64)
     pc.unpack(packed.content, flows, bounds, columns, way, ecn, interface, sacks)

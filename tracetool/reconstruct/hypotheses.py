@@ -11,6 +11,7 @@ import numpy as np
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_choice as choice
 from tracetool.kernels import window_columns as wc
+from tracetool.reconstruct.memory import empty
 from tracetool.reconstruct.models import Hypothesis, hypotheses
 from tracetool.reconstruct.remembered import remembered
 from tracetool.reconstruct.under_way import Place, distinct, places
@@ -164,7 +165,7 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     made = Choices(
         every,
         np.array([hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every]),
-        np.empty((len(events), rw.OUT_WIDTH), np.int64),
+        empty((len(events), rw.OUT_WIDTH)),
         np.empty(len(events), np.int64),
         np.empty(len(events), np.int64),
         np.empty((senders, choice.CHOICE_WIDTH), np.int64),

@@ -9,6 +9,7 @@ import numpy as np
 
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import senders as ks
+from tracetool.reconstruct.memory import empty
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -71,10 +72,10 @@ def replayed(batch: Batch, copy: Flags, asked: Ints) -> Replayed:
     """
     flow = asked[:, ks.FLOW]
     room = 2 * int((batch.bounds[flow + 1] - batch.bounds[flow]).sum()) + 2
-    events = np.empty((room, rc.EVENT_WIDTH), np.int64)  # what is not written to takes no memory
+    events = empty((room, rc.EVENT_WIDTH))  # what is not written to takes no memory
     at = np.zeros(len(asked) + 1, np.int64)
     found = np.zeros((len(asked), ks.FOUND_WIDTH), np.int64)
-    raw = np.empty(room, np.int64)
+    raw = empty(room)
     again, again_segments = np.zeros(len(batch), np.int8), np.zeros(len(batch), np.int32)
     ks.replay_senders(
         batch.bounds, batch.columns, batch.way, batch.flags, batch.sack_at, batch.sacks, copy.view(np.uint8), asked,
