@@ -22,12 +22,12 @@ from tracetool.kernels import episodes, event_rows, packet_records, rtt_rows
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
-from tracetool.kernels.known import known_bits
 from tracetool.kernels.sorting import sort_positions
 from tracetool.reconstruct.hypotheses import choose
 from tracetool.reconstruct.models import hypotheses
 from tracetool.reconstruct.replayed import replayed
-from tracetool.reconstruct.whole_flows import records_of
+from tracetool.reconstruct.samples import unless_negative
+from tracetool.reconstruct.whole_flows import packed
 
 SEEDS = st.integers(0, 2**32 - 1)
 MANY = settings(max_examples=100, deadline=None)
@@ -35,11 +35,11 @@ MANY = settings(max_examples=100, deadline=None)
 
 @given(SEEDS, st.integers(0, 40), st.sampled_from([np.int8, np.int32, np.int64]))
 @MANY
-def test_bits_of_known_numbers_are_packed_as_numpy_packs_them(seed, size, kind):
+def test_negative_numbers_are_null(seed, size, kind):
     values = np.random.default_rng(seed).integers(-2, 3, size).astype(kind)
-    bits = np.empty(-(-size // 8), np.uint8)
-    assert known_bits(values, bits) == (values < 0).sum()
-    assert np.array_equal(bits, np.packbits(values >= 0, bitorder="little"))
+    array = unless_negative(values)
+    array.validate(full=True)
+    assert array.to_pylist() == [value if value >= 0 else None for value in values.tolist()]
 
 
 @given(SEEDS, st.integers(0, 70))

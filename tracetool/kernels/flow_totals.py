@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.track import KEEP_ALIVE, OUT_OF_ORDER, RETRANSMISSION, SPURIOUS, WINDOW_PROBE
 from tracetool.kernels.track_acks import DUPLICATE, THIRD, ZERO_WINDOW
@@ -11,7 +13,6 @@ from tracetool.kernels.track_reasons import FAST, RTO, TLP
 from tracetool.kernels.track_sacks import tells_duplicate
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -129,3 +130,25 @@ def flow_totals(
                 mine[WINDOW_PROBE_BYTES] += size
             elif kind[i] == KEEP_ALIVE:
                 mine[KEEP_ALIVES] += 1
+
+
+@kernel
+def payload_bytes(bounds: Ints, way: Bytes, payload: Ints, out: Ints) -> None:
+    """Add up the payload of each flow and direction into `out`, ``(flows, 2)``, zero at the start."""
+    for flow in range(len(bounds) - 1):
+        for i in range(bounds[flow], bounds[flow + 1]):
+            out[flow, way[i]] += payload[i]
+
+
+@kernel
+def spans(bounds: Ints, time: Ints, copy: Bytes, out: Ints) -> None:
+    """Find the time from the first packet of each flow to the last, without frames captured twice; 0 without any."""
+    for flow in range(len(bounds) - 1):
+        begun = False
+        first = last = np.int64(0)
+        for i in range(bounds[flow], bounds[flow + 1]):
+            if not copy[i]:
+                first = min(first, time[i]) if begun else time[i]
+                last = max(last, time[i]) if begun else time[i]
+                begun = True
+        out[flow] = last - first

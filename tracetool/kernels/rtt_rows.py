@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 SYN = 2
 BY_ACK, BY_HANDSHAKE, BY_TIMESTAMP = range(3)
+#: Rows of the numbers of samples, and of their words; -1 is unknown.
+R_TIME, R_RTT, R_SEQ, NUMBERS = range(4)
+R_WAY, R_METHOD, WORDS = range(3)
 #: Samples may on average be so far from their places before they are sorted in another way.
 MOST_MOVES = 16
 
@@ -89,3 +92,29 @@ def rtt_rows(
             if gave_up:
                 sort_samples(time, packet[begin:at], key[begin:at])
     return at
+
+
+@kernel
+def rtt_columns(
+    packet: Ints, key: Ints, flows: Ints, flow_of: Ints, way: Bytes, time: Ints, rtt: Ints, rtt_seq: Ints,
+    rtt_ticks: Ints, flow: npt.NDArray[np.int32], words: npt.NDArray[np.int8], numbers: Ints,
+) -> None:  # fmt: skip
+    """Make columns of the samples that `rtt_rows` lists.
+
+    Parameters
+    ----------
+    packet, key, way, time, rtt, rtt_seq, rtt_ticks
+        As above.
+    flows, flow_of
+        Numbers of the flows; of each packet, which it is.
+    flow, words : shape (WORDS, rows), numbers : shape (NUMBERS, rows)
+        Out.
+    """
+    for k in range(len(packet)):
+        i, echoed = packet[k], key[k] & 1
+        flow[k] = flows[flow_of[i]]
+        words[R_WAY, k] = 1 - way[i]
+        words[R_METHOD, k] = key[k] >> 1
+        numbers[R_TIME, k] = time[i]
+        numbers[R_RTT, k] = rtt_ticks[i] if echoed else rtt[i]
+        numbers[R_SEQ, k] = -1 if echoed else rtt_seq[i]

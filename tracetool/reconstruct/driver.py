@@ -26,7 +26,7 @@ from tracetool.reconstruct.logs import from_samples
 from tracetool.reconstruct.oddities import oddities, tally
 from tracetool.reconstruct.rtts import rtts
 from tracetool.reconstruct.samples import dictionary
-from tracetool.reconstruct.stats import counted, flow_stats
+from tracetool.reconstruct.stats import counted, flow_stats, payload_bytes
 from tracetool.reconstruct.tracking import tracked
 from tracetool.reconstruct.vantage import vantage
 from tracetool.reconstruct.whole_flows import batches
@@ -237,8 +237,7 @@ def work(packets: Packed, facts: Facts) -> Results:
     del packets
     known = facts.of(batch.flows)
     found = tracked(batch, known.tcp, known.sack != 0)
-    sums = np.bincount(2 * batch.flow + batch.way, batch.payload, 2 * len(batch.flows))  # exact up to 8 petabytes
-    payload = sums.astype(np.int64).reshape(-1, 2)
+    payload = payload_bytes(batch)
     places = vantage(found.echo, payload)
     inferred, named = infer_directions(batch, found.copy, known, places, (payload > 0) & known.tcp[:, None])
     happened = events(batch, found)

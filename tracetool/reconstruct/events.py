@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tracetool.reconstruct.batch import Batch
     from tracetool.reconstruct.tracking import Tracked
 
+#: There are seldom more events than one for so many packets; else they are listed twice.
+USUALLY = 4
 #: By the constants of `kernels.track`.
 TRIGGERS = (None, "fast", "rto", "tlp", "unknown")
 EVIDENCE = (
@@ -77,10 +79,12 @@ def events(batch: Batch, tracked: Tracked) -> pa.Table:
         tracked.copy.view(np.uint8), tracked.kind, tracked.trigger, tracked.evidence, tracked.again,
         tracked.again_segments, tracked.missing_at, tracked.missing, tracked.marks,
     )  # fmt: skip
-    room = kernels.event_rows(*given, np.empty((0, kernels.ROW_WIDTH), np.int64))
-    rows = np.empty((room, kernels.ROW_WIDTH), np.int64)
-    kernels.event_rows(*given, rows)
-    columns = rows.T.copy()
+    rows = np.empty((len(batch) // USUALLY + 64, kernels.ROW_WIDTH), np.int64)
+    room = kernels.event_rows(*given, rows)
+    if room > len(rows):
+        rows = np.empty((room, kernels.ROW_WIDTH), np.int64)
+        kernels.event_rows(*given, rows)
+    columns = rows[:room].T.copy()
     at, evidence = columns[kernels.PACKET], columns[kernels.EVIDENCE]
     known = (evidence != 0) & (evidence != kernels.LATE)
     return pa.table(

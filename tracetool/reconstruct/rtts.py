@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tracetool.kernels.rtt_rows import rtt_rows
+from tracetool.kernels import rtt_rows as kernels
 from tracetool.reconstruct.batch import DIRECTIONS
 from tracetool.reconstruct.samples import dictionary, unless_negative
 
@@ -42,18 +42,22 @@ def rtts(batch: Batch, tracked: Tracked) -> pa.Table:
     ['ack', 'handshake', 'timestamp']
     """
     packet, key = np.empty(2 * len(batch), np.int64), np.empty(2 * len(batch), np.int64)
-    rows = rtt_rows(
+    rows = kernels.rtt_rows(
         batch.bounds, batch.way, batch.time, batch.flags, tracked.rtt, tracked.rtt_seq, tracked.rtt_ticks, packet, key
     )
-    at, key = packet[:rows], key[:rows]
-    echoed = key & 1 != 0
+    flow, words = np.empty(rows, np.int32), np.empty((kernels.WORDS, rows), np.int8)
+    numbers = np.empty((kernels.NUMBERS, rows), np.int64)
+    kernels.rtt_columns(
+        packet[:rows], key[:rows], batch.flows, batch.flow, batch.way, batch.time, tracked.rtt, tracked.rtt_seq,
+        tracked.rtt_ticks, flow, words, numbers,
+    )  # fmt: skip
     return pa.table(
         {
-            "flow": pa.array(batch.flows.astype(np.int32)[batch.flow[at]]),
-            "direction": dictionary(1 - batch.way[at].view(np.int8), DIRECTIONS),
-            "time": pa.array(batch.time[at]).view(pa.timestamp("ns", "UTC")),
-            "rtt_ns": pa.array(np.where(echoed, tracked.rtt_ticks[at], tracked.rtt[at])),
-            "method": dictionary((key >> 1).astype(np.int8), METHODS),
-            "seq": unless_negative(np.where(echoed, -1, tracked.rtt_seq[at])),
+            "flow": pa.array(flow),
+            "direction": dictionary(words[kernels.R_WAY], DIRECTIONS),
+            "time": pa.array(numbers[kernels.R_TIME]).view(pa.timestamp("ns", "UTC")),
+            "rtt_ns": pa.array(numbers[kernels.R_RTT]),
+            "method": dictionary(words[kernels.R_METHOD], METHODS),
+            "seq": unless_negative(numbers[kernels.R_SEQ]),
         }
     )

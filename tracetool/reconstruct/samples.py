@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from tracetool.kernels import sample_rows as sr
-from tracetool.kernels.known import known_bits
 from tracetool.reconstruct.batch import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -90,16 +89,16 @@ def samples_table(found: Inferred, flows: Ints, ways: Ints) -> pa.Table:
 def unless_negative(values: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
     """Numbers as an Arrow array, in the same memory; those below 0 are null."""
     values = np.ascontiguousarray(values)
-    bits = np.empty(-(-len(values) // 8), np.uint8)
-    unknown = known_bits(values, bits) if len(values) else 0
-    buffers = [pa.py_buffer(bits) if unknown else None, pa.py_buffer(values)]
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers, unknown)
+    known = values >= 0
+    unknown = len(values) - np.count_nonzero(known)
+    bits = pa.py_buffer(np.packbits(known, bitorder="little")) if unknown else None
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [bits, pa.py_buffer(values)], unknown)
 
 
 def dictionary(codes: npt.NDArray[np.signedinteger[Any]], words: tuple[str, ...]) -> pa.DictionaryArray:
     """Words by their positions; a negative one is null. Words may be there twice."""
     moved, known = _distinct(words)
-    codes = codes.astype(np.int8)
+    codes = codes.astype(np.int8, copy=False)
     if moved is not None:  # else Parquet's dictionary page ends with whatever was in memory
         codes = np.where(codes < 0, np.int8(-1), moved[codes])
     return pa.DictionaryArray.from_arrays(unless_negative(codes), known)

@@ -73,24 +73,31 @@ def counted(batch: Batch, tracked: Tracked) -> Counted:
         batch.frame_bytes, batch.captured, batch.ecn, batch.sack_at, batch.sacks, copy, tracked.kind, tracked.trigger,
         tracked.again, tracked.again_segments, tracked.missing, tracked.marks, totals,
     )  # fmt: skip
+    span = np.zeros(flows, np.int64)
+    flow_totals.spans(batch.bounds, batch.time, copy, span)
     window = np.zeros((flows, 2, track_window.FIELDS))
     track_window.measure_window(
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags, skip, window
     )
-    time = batch.time[~tracked.copy]
-    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(~tracked.copy)])[batch.bounds]  # the first is no copy
-    at = np.flatnonzero(((tracked.rtt >= 0) | tracked.rtt_full) & ~tracked.copy)
+    at = np.flatnonzero((tracked.rtt >= 0) & ~tracked.copy)
     return Counted(
         batch.flows,
         totals.reshape(2 * flows, -1),
         tracked.totals.reshape(2 * flows, -1),
         window.reshape(2 * flows, -1),
-        np.maximum.reduceat(time, bounds[:-1]) - np.minimum.reduceat(time, bounds[:-1]),
+        span,
         tracked.handshake.reshape(-1),
         2 * batch.flow[at] + 1 - batch.way[at],
         tracked.rtt[at],
         tracked.rtt_full[at],
     )
+
+
+def payload_bytes(batch: Batch) -> Ints:
+    """Bytes of payload of each flow and direction, those of copies, too: ``(flows, 2)``."""
+    out = np.zeros((len(batch.flows), 2), np.int64)
+    flow_totals.payload_bytes(batch.bounds, batch.way, batch.payload, out)
+    return out
 
 
 def flow_stats(parts: Sequence[Counted], flows: pl.DataFrame) -> pl.DataFrame:

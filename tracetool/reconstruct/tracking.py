@@ -87,14 +87,13 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     def ints(value: int = 0) -> Ints:
         return np.full(size, value, np.int64)
 
-    copy, skip = bytes_(), bytes_()
+    copy = bytes_()
     track_copies.find_copies(
         batch.bounds, batch.time, batch.way, batch.seq, batch.ack, batch.payload, batch.flags, batch.window_raw,
         batch.tsval, batch.tsecr, batch.ip_id, batch.sack_at, batch.sacks, np.empty(track_copies.BUCKETS, np.int64),
-        ints(), ints(), copy,
+        np.empty(size, np.int64), ints(), copy,
     )  # fmt: skip
-    other = ~tcp[batch.flow]
-    np.logical_or(copy, other, out=skip, casting="unsafe")
+    skip = copy if tcp.all() else copy | ~tcp[batch.flow]
     ticks = np.empty((track_memory.TICKS, 2), np.int64)
     echo, handshake = np.full((flows, 2), -1, np.int64), np.full((flows, 2), -1, np.int64)
     track_vantage.find_echoes(
@@ -102,7 +101,7 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     )
     out: dict[str, Any] = {
         "kind": bytes_(), "trigger": bytes_(), "evidence": bytes_(), "again": ints(), "again_segments": ints(),
-        "missing_at": np.full((size, 2), -1), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1),
+        "missing_at": np.empty((size, 2), np.int64), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1),
         "rtt_seq": ints(-1), "rtt_full": bytes_(), "rtt_ticks": ints(-1),
         "totals": np.zeros((flows, 2, track.TOTALS), np.int64),
     }  # fmt: skip
@@ -118,11 +117,11 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
         skip, marks, duplicates,
     )  # fmt: skip
     return Tracked(
-        copy=copy.astype(bool),
-        skip=skip.astype(bool),
+        copy=copy.view(np.bool_),
+        skip=skip.view(np.bool_),
         marks=marks,
         duplicates=duplicates,
         echo=echo,
         handshake=handshake,
-        **{**out, "rtt_full": out["rtt_full"].astype(bool)},
+        **{**out, "rtt_full": out["rtt_full"].view(np.bool_)},
     )
