@@ -35,7 +35,7 @@ def test_every_flow_is_told_of(made):
 @pytest.mark.parametrize(("batch", "waiting"), [(500, 1 << 20), (500, 0), (1 << 20, 0)])
 def test_the_size_of_batches_and_what_waits_on_the_disk_change_nothing(made, tmp_path, monkeypatch, batch, waiting):
     monkeypatch.setattr(whole_flows, "BATCH_ROWS", batch)
-    monkeypatch.setattr(whole_flows, "WAITING_ROWS", waiting)
+    monkeypatch.setattr(whole_flows, "WAITING_BYTES", waiting)
     monkeypatch.setattr(whole_flows, "SLICE_ROWS", max(batch // 3, 7))
     monkeypatch.setattr(driver, "STATS_FLOWS", 7)
     again = ingest(made.path.parent / "made.pcap", tmp_path / "again")

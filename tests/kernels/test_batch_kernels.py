@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +15,7 @@ from tests.naive.hystart_plus import HyStartPlus
 from tests.reconstruct.packets import FlowPackets, asked, batch_of
 from tests.reconstruct.test_replay_kernels import hostile
 from tests.reconstruct.test_sender import FACTS, SENDERS
-from tracetool.kernels import episodes, event_rows, packet_records, rtt_rows
+from tracetool.kernels import episodes, event_rows, rtt_rows
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
@@ -27,7 +24,6 @@ from tracetool.reconstruct.hypotheses import choose
 from tracetool.reconstruct.models import hypotheses
 from tracetool.reconstruct.replayed import replayed
 from tracetool.reconstruct.samples import unless_negative
-from tracetool.reconstruct.whole_flows import packed
 
 SEEDS = st.integers(0, 2**32 - 1)
 MANY = settings(max_examples=100, deadline=None)
@@ -49,72 +45,6 @@ def test_positions_are_sorted_as_numpy_sorts_them(seed, size):
     order = np.empty(size, np.int64)
     sort_positions(*columns, order)
     assert np.array_equal(order, np.lexsort(columns[::-1]))
-
-
-@given(SEEDS, st.integers(1, 80), st.integers(1, 5))
-@MANY
-def test_records_are_sorted_by_flow_and_frame(seed, size, slices):
-    rng = np.random.default_rng(seed)
-    records = np.zeros(size, packet_records.RECORD)
-    records["flow"] = rng.integers(7, 12, size)
-    records["frame"] = rng.permutation(size)
-    records["way"] = rng.integers(0, 2, size)
-    part = np.sort(rng.integers(0, slices, size))  # as they are read: slice by slice, each sorted by flow and direction
-    records = records[np.lexsort((records["frame"], records["way"], records["flow"], part))]
-    order, flows, bounds = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size + 1, np.int64)
-    count = packet_records.sort_records(records, order, flows, bounds)
-    assert np.array_equal(order, np.lexsort((records["frame"], records["flow"])))
-    numbers, starts = np.unique(records["flow"][order], return_index=True)
-    assert flows[:count].tolist() == numbers.tolist()
-    assert bounds[: count + 1].tolist() == [*starts, size]
-
-
-@given(SEEDS, st.integers(1, 30))
-@MANY
-def test_columns_of_packets_become_records_and_columns_again(seed, size):
-    rng = np.random.default_rng(seed)
-    kinds = {
-        "frame": "i8", "time": "i8", "flow": "i4", "payload_bytes": "i8", "segments": "i4", "frame_bytes": "i8",
-        "captured_bytes": "i8", "seq": "i8", "ack": "i8", "flags": "u2", "window_bytes": "i8", "window_raw": "u2",
-        "tsval": "i8", "tsecr": "i8", "ip_id": "i4", "ecn": "u1", "interface": "i4",
-    }  # fmt: skip
-    nullable = [*kinds][7:]
-    columns = {
-        name: pa.array(
-            rng.integers(0, 4 if name == "ecn" else 1 << 14, size).astype(kind),
-            mask=rng.random(size) < 0.3 if name in nullable else None,
-        )
-        for name, kind in kinds.items()
-    }
-    columns["window_raw"] = pa.array(rng.integers(0, 2, size).astype("u2"), mask=rng.random(size) < 0.3)
-    columns["direction"] = pa.array(rng.choice(["a2b", "b2a"], size).tolist()).dictionary_encode()
-    blocks = rng.integers(-3, 4, size).tolist()
-    sack = [None if count < 0 else rng.integers(0, 99, 2 * count).tolist() for count in blocks]
-    columns["sack"] = pa.array(sack, pa.list_(pa.int64()))
-    whole = pa.RecordBatch.from_pydict(columns)
-    first = int(rng.integers(0, size))
-    rows = whole.slice(first)  # bits and edges that do not begin at 0, too
-    (records, edges), flow, edges_at = records_of(rows)
-    count = len(records)
-    assert flow.tolist() == rows["flow"].to_pylist()
-    assert [edges[a:b].tolist() for a, b in pairwise(edges_at)] == [some or [] for some in sack[first:]]
-    made = np.empty((packet_records.COLUMNS, count + 1), np.int64)
-    way, ecn, sacks = np.empty(count, np.uint8), np.empty(count, np.uint8), np.empty(len(edges), np.int64)
-    packet_records.columns_of(records, np.arange(count), edges, made, way, ecn, sacks)
-    assert way.tolist() == [int(word == "b2a") for word in rows["direction"].to_pylist()]
-    assert ecn.tolist() == [value or 0 for value in rows["ecn"].to_pylist()]
-    names = {
-        "TIME": "time", "SEQ": "seq", "ACK": "ack", "PAYLOAD": "payload_bytes", "TSVAL": "tsval", "TSECR": "tsecr",
-        "SEGMENTS": "segments", "WINDOW_RAW": "window_raw", "FRAME": "frame", "FRAME_BYTES": "frame_bytes",
-        "CAPTURED": "captured_bytes", "IP_ID": "ip_id",
-    }  # fmt: skip
-    for at, name in names.items():
-        expected = [-1 if value is None else value for value in rows[name].to_pylist()]
-        assert made[getattr(packet_records, at), :-1].tolist() == expected, name
-    assert made[packet_records.FLAGS, :-1].tolist() == [value or 0 for value in rows["flags"].to_pylist()]
-    raw, scaled = rows["window_raw"].to_pylist(), rows["window_bytes"].to_pylist()
-    windows = [0 if r == 0 else -1 if s is None else s for r, s in zip(raw, scaled, strict=True)]
-    assert made[packet_records.WINDOW, :-1].tolist() == windows
 
 
 def told(rng, size, disorder):
@@ -159,6 +89,14 @@ def test_round_trip_times_are_listed_in_the_order_of_the_table(seed, size, disor
     columns = {k: v.tolist() for k, v in {**p, **some, "flags": flags}.items()}
     expected = naive_rows.rtts(columns, np.repeat(range(3), np.diff(bounds)).tolist())
     assert list(zip(packet[:rows].tolist(), key[:rows].tolist(), strict=True)) == expected
+    flow, words = np.empty(rows, np.int32), np.empty((rtt_rows.WORDS, rows), np.int8)
+    numbers, flow_of = np.empty((rtt_rows.NUMBERS, rows), np.int64), np.repeat(range(3), np.diff(bounds))
+    rtt_rows.rtt_columns(
+        packet[:rows], key[:rows], np.array([4, 5, 9]), flow_of, p["way"], p["time"], *some.values(), flow, words,
+        numbers,
+    )  # fmt: skip
+    made = np.stack([flow, *words, *numbers]).T.tolist()
+    assert made == naive_rows.rtt_columns(columns, expected, [(4, 5, 9)[k] for k in flow_of])
 
 
 @given(SEEDS, st.integers(0, 40), st.integers(0, 40))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from hypothesis import given, settings
@@ -13,7 +12,6 @@ from tests.naive import samples as naive
 from tests.naive import totals as naive_totals
 from tests.reconstruct.traffic import Packet, arrays
 from tracetool.kernels import flow_totals as ft
-from tracetool.kernels import packet_records as pr
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import sample_rows as sr
@@ -21,9 +19,6 @@ from tracetool.kernels.rounds import count_rounds
 from tracetool.reconstruct.samples import NUMBERS, WORDS
 
 MSS = 1000
-KNOWN = {
-    "tsval": pr.KNOWN_TSVAL, "tsecr": pr.KNOWN_TSECR, "ip_id": pr.KNOWN_IP_ID, "window_raw": pr.KNOWN_RAW,
-}  # fmt: skip
 SEEDS = st.integers(0, 2**32 - 1)
 MANY = settings(max_examples=150, deadline=None)
 
@@ -135,37 +130,8 @@ def test_totals_are_its_twins(seed, sizes):
     out = np.zeros((len(flows), 2, ft.TOTALS), np.int64)
     ft.flow_totals(np.cumsum([0, *sizes]), *(columns[name] for name in names), out)
     assert out.tolist() == [[naive_totals.row(flow, side) for side in (0, 1)] for flow in flows]
-
-
-@given(SEEDS, st.integers(0, 40))
-@MANY
-def test_records_are_reordered_with_their_edges(seed, size):
-    rng = np.random.default_rng(seed)
-    records = np.frombuffer(rng.bytes(size * pr.RECORD.itemsize), pr.RECORD).copy()
-    records["edges"] = rng.choice([0, 0, 2, 4, 8], size)
-    edges, order = rng.integers(0, 1 << 40, records["edges"].sum()), rng.permutation(size)
-    columns = np.empty((pr.COLUMNS, size + 1), np.int64)
-    way, ecn, sacks = np.empty(size, np.uint8), np.empty(size, np.uint8), np.empty_like(edges)
-    pr.columns_of(records, order, edges, columns, way, ecn, sacks)
-    fields, blocks = naive_totals.sorted_records(records, edges.tolist(), order.tolist())
-    for name in ("frame", "time", "seq", "ack", "payload", "window", "tsval", "tsecr", "frame_bytes", "captured",
-                 "segments", "window_raw", "ip_id", "flags"):  # fmt: skip
-        known = KNOWN.get(name, 0)
-        expected = [
-            value if not known or told & known else -1
-            for value, told in zip(fields[name], fields["known"], strict=True)
-        ]
-        assert columns[getattr(pr, name.upper()), :size].tolist() == expected, name
-    assert way.tolist() == fields["way"]
-    assert ecn.tolist() == fields["ecn"]
-    begins = columns[pr.SACK_AT].tolist()
-    assert [sacks[a:b].tolist() for a, b in pairwise(begins)] == blocks
-
-
-@MANY
-@given(st.lists(st.integers(0, 9), max_size=60))
-def test_positions_are_sorted_by_frame_and_equal_ones_stay(frames):
-    """Frames that stand several times, too, as only a foreign dataset has them."""
-    order, other = np.arange(len(frames)), np.empty(len(frames), np.int64)
-    pr.sort_by_frame(order, np.array(frames, np.int64), 0, len(frames), other)
-    assert order.tolist() == sorted(range(len(frames)), key=frames.__getitem__)
+    bounds, sums, spans = np.cumsum([0, *sizes]), np.zeros((len(flows), 2), np.int64), np.empty(len(flows), np.int64)
+    ft.payload_bytes(bounds, columns["way"], columns["payload"], sums)
+    assert sums.tolist() == [[naive_totals.payload(flow, side) for side in (0, 1)] for flow in flows]
+    ft.spans(bounds, columns["time"], columns["copy"], spans)
+    assert spans.tolist() == [naive_totals.span(flow) for flow in flows]

@@ -123,3 +123,21 @@ def test_the_scoreboard_is_its_twins(sack, loss, late):
     for seed in range(6):
         recoveries += followed(*world(seed, sack=sack, loss=loss, late=late), sack=sack)
     assert recoveries > 100
+
+
+@pytest.mark.parametrize("segments", [1, 255, 256, 257, 3000])
+@pytest.mark.parametrize("hole", [0, 1, 5000])
+def test_the_board_grows_to_all_that_is_outstanding(segments, hole):
+    """Segments one by one, a hole in the capture, a frame of many; then an ACK of all."""
+    large = 40
+    sent = [(1000 * n, 1, 1 + n * MSS, 1, MSS, ACK, []) for n in range(segments)]
+    nxt = 1 + (segments + hole) * MSS
+    sent.append((1000 * segments, 1, nxt, 1, large * MSS, ACK, []))
+    acked = (10 * MS + 1000 * segments, 0, 1, nxt + large * MSS, 0, ACK, [])
+    events, why = replayed([(0, 0, 1, 1, 0, ACK, []), *sent, acked], sack=True)
+    total = segments + hole + large
+    assert events[:, rc.KIND].tolist() == [rc.ON_ACK] * 2
+    assert events[:, rc.OUT_SENT].tolist() == [total, 0]
+    assert events[0, rc.SENT_NEW] == total
+    assert events[1, [rc.PIPE_BEFORE, rc.ACKED, rc.NEWLY_DELIVERED]].tolist() == [total] * 3
+    assert not why.any()

@@ -63,3 +63,14 @@ def rtts(p, flow_of):
         if p["rtt_ticks"][i] >= 0:
             rows.append((flow, data, p["time"][i], 5, i))
     return [(i, key) for *_, key, i in sorted(rows)]
+
+
+def rtt_columns(p, samples, flow_of):
+    """Flow, direction, method, time, RTT and number of the samples that `rtts` lists."""
+    return [
+        [
+            flow_of[i], 1 - p["way"][i], key // 2, p["time"][i], p["rtt_ticks" if key % 2 else "rtt"][i],
+            -1 if key % 2 else p["rtt_seq"][i],
+        ]
+        for i, key in samples
+    ]  # fmt: skip

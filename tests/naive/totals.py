@@ -1,4 +1,4 @@
-"""Twins of `tracetool.kernels.flow_totals` and `packet_records`: each total asked anew of a list of packets."""
+"""Twin of `tracetool.kernels.flow_totals`: each total asked anew of a list of packets."""
 
 from __future__ import annotations
 
@@ -94,11 +94,12 @@ def row(packets, side):
     return [known[names[at]] for at in range(ft.TOTALS)]
 
 
-def sorted_records(records, edges, order):
-    """Fields of records in another order, by name, and the SACK edges of each."""
-    blocks, rest = [], list(edges)
-    for count in records["edges"].tolist():
-        blocks.append(rest[:count])
-        rest = rest[count:]
-    fields = {name: [records[name].tolist()[at] for at in order] for name in records.dtype.names}
-    return fields, [blocks[at] for at in order]
+def payload(packets, side):
+    """Bytes of a direction, those of copies, too."""
+    return sum(p.payload for p in packets if p.way == side)
+
+
+def span(packets):
+    """Time from the first packet to the last."""
+    times = [p.time for p in packets if not p.copy]
+    return max(times) - min(times) if times else 0

@@ -78,7 +78,7 @@ def test_batches_hold_whole_flows_in_order(done, tmp_path, monkeypatch, size, wa
             )
     monkeypatch.setattr(whole_flows, "BATCH_ROWS", size)
     monkeypatch.setattr(whole_flows, "SLICE_ROWS", 170)
-    monkeypatch.setattr(whole_flows, "WAITING_ROWS", waiting)
+    monkeypatch.setattr(whole_flows, "WAITING_BYTES", waiting)
     flows = done.read("flows").sort("flow")
     counts = flows.select(pl.sum_horizontal("packets_a2b", "packets_b2a")).to_series().to_numpy()
     expected = done.read("packets").sort("flow", "frame")
