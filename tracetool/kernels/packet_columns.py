@@ -199,7 +199,8 @@ def unpack_section(
             other = i
         else:
             last = i
-        mixed |= frame < highest
+        if frame < highest:
+            mixed = True
         highest = frame
     return mixed
 

@@ -1,9 +1,9 @@
-"""Packets as records of few bytes, which can wait on a disk, and as the columns that the other kernels take.
+"""Packets as records of few bytes, which can wait for the rest of their flows, in memory or on a disk.
 
-A record tells how a packet differs from the one before it of its flow and direction: 15 bytes, where its numbers have 80.
-Those of a flow that were read together are a section, in the order of their frames: the number of the flow, of packets,
-SACK edges and bytes, then a record for each packet. Its first four bytes say how many each number takes: none where it
-is as foretold, two or four where it is near, else eight.
+A record tells how a packet differs from the one before it of its flow and direction: in 15 bytes, where its numbers
+have 80. Those of a flow that were read together are a section, in the order of their frames: the number of the flow, of
+packets, SACK edges and bytes, then a record for each packet. Its first four bytes say how many each number takes: none
+where it is as foretold, two or four where it is near, else eight.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ EDGE_BYTES = 8
 AT_FRAME, AT_TIME, AT_SEQ, AT_ACK, AT_TSVAL, AT_TSECR, AT_PAYLOAD, AT_WINDOW, AT_RAW = range(0, 18, 2)
 AT_IP_ID, AT_FRAME_BYTES, AT_CAPTURED, AT_SEGMENTS, AT_FLAGS = range(18, 28, 2)
 B2A, EDGES, PLACE = 1 << 28, 1 << 29, 1 << 30
-#: Numbers that seldom differ from what is foretold: all of them are passed over at once.
-SELDOM = (1 << 28) - (1 << AT_PAYLOAD)
 
 
 @bare_kernel

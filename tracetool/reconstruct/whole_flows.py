@@ -148,7 +148,8 @@ def packed(rows: pa.RecordBatch, batch_of: Ints) -> tuple[Bytes, Ints]:
     room = rows.num_rows * (pr.SECTION_BYTES + pr.RECORD_BYTES) + int(edges_at[-1] - edges_at[0]) * pr.EDGE_BYTES
     content, places = np.empty(room, np.uint8), np.empty((rows.num_rows, 4), np.int64)
     a2b = words.index("a2b") if "a2b" in words else -1
-    places = places[: pr.pack(*given, edges_at, edges, a2b, batch_of, content, places)]
+    given += [edges_at, edges, a2b, batch_of, content, places]
+    places = places[: pr.pack(*given)]
     return content[: places[-1, 3]].copy() if len(places) else content[:0], places
 
 
