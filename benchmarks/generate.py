@@ -2,6 +2,7 @@
 
 Each flow has a handshake with MSS, SACK, time stamps and window scale, delayed ACKs, segments that get lost on the way
 and are sent again after three duplicate ACKs with SACK blocks, and a close. Checksums are right (payload is zeros).
+With --under-way the handshakes are left out, as in a capture that began when the connections were there.
 
     python benchmarks/generate.py out.pcap --packets 1000000 --flows 100 --snaplen 96
 """
@@ -122,10 +123,10 @@ def _frame(out, at, time, snaplen, flow, up, flags, seq, ack, payload, options, 
 
 
 @numba.njit
-def _open(flow, number, quota, random):
+def _open(flow, number, quota, under_way, random):
     flow.number = number
     flow.left = max(quota // 2 + _random(random) % (quota + 1), 1) if quota > 1 else 1
-    flow.stage = 0
+    flow.stage = 3 if under_way else 0
     flow.isn = _random(random) & 0xFFFFFFFF
     flow.peer_isn = _random(random) & 0xFFFFFFFF
     flow.nxt, flow.lost, flow.high, flow.duplicates, flow.unacked = 1, 0, 1, 0, 0
@@ -135,7 +136,7 @@ def _open(flow, number, quota, random):
 
 
 @numba.njit
-def generate(out, made, wanted, snaplen, flows, total, quota, state, random):
+def generate(out, made, wanted, snaplen, flows, total, quota, under_way, state, random):
     """Fill a buffer with records; return its length and the number of packets made so far."""
     at = 0
     while made < wanted and at + snaplen + 128 < len(out):
@@ -183,7 +184,7 @@ def generate(out, made, wanted, snaplen, flows, total, quota, state, random):
         flow.left -= 1
         if flow.left <= 0:
             if state[0] < total:
-                _open(flow, state[0], quota, random)
+                _open(flow, state[0], quota, under_way, random)
                 state[0] += 1
             elif quota > 1:
                 flow.left = 1 << 40  # the last ones go on
@@ -195,20 +196,20 @@ def generate(out, made, wanted, snaplen, flows, total, quota, state, random):
     return at, made
 
 
-def write(path: str, packets: int, flows: int, snaplen: int = 96, seed: int = 1) -> None:
+def write(path: str, packets: int, flows: int, snaplen: int = 96, seed: int = 1, *, under_way: bool = False) -> None:
     """Write the file."""
     random = np.array([seed * 0x9E3779B97F4A7 + 12345], np.int64)
     active = np.zeros(min(flows, 2000), FLOW)
     quota = max(packets // flows, 1)
     for number in range(len(active)):
-        _open(active[number], number, quota, random)
+        _open(active[number], number, quota, under_way, random)
     state = np.array([len(active), 1_700_000_000_000_000], np.int64)
     buffer = np.empty(CHUNK, np.uint8)
     made = 0
     with Path(path).open("wb") as file:
         file.write(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, snaplen, 1))
         while made < packets:
-            length, now = generate(buffer, made, packets, snaplen, active, flows, quota, state, random)
+            length, now = generate(buffer, made, packets, snaplen, active, flows, quota, under_way, state, random)
             file.write(memoryview(buffer)[:length])
             if now == made:
                 break
@@ -222,8 +223,9 @@ def main() -> None:
     parser.add_argument("--flows", type=int, default=100)
     parser.add_argument("--snaplen", type=int, default=96, help="bytes kept of each frame; 65535 keeps all")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--under-way", action="store_true", help="without handshakes")
     options = parser.parse_args()
-    write(options.out, options.packets, options.flows, options.snaplen, options.seed)
+    write(options.out, options.packets, options.flows, options.snaplen, options.seed, under_way=options.under_way)
 
 
 if __name__ == "__main__":

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
+from tests.naive import past
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.cubic import cubic_resume, cubic_update
+from tracetool.kernels.cubic_place import MOST_TRIED, TRIED_WIDTH, search_places
 from tracetool.reconstruct.models.cubic import OF_LAST_MAX, grown
-from tracetool.reconstruct.under_way import LONG_ENOUGH, Place, head, likely, places
+from tracetool.reconstruct.under_way import LONG_ENOUGH, TOO_SHORT, Place, head, likely, places
 
 NO_FAST, FAST, NO_MAX = OF_LAST_MAX
 
 
-def place(threshold, last=NO_FAST, window=100):
-    return Place(grown(threshold / window, last), 0.0, threshold, window)
+def place(threshold, last=NO_FAST, window=100, missed=0):
+    return Place(grown(threshold / window, last), missed, threshold, window)
 
 
 def events(count):
@@ -35,48 +35,97 @@ def test_the_head_ends_at_the_first_reduction_and_is_not_too_long():
     assert len(head(some)) == 700
 
 
-def valley(truth, window=100):
-    """A fit that misses a segment for each by which the last maximum is wrong; whence it came, nothing tells."""
-    tries = []
+def capture_of(threshold, last_max, *, before=40, seen=40, rtt=50_000_000, jitter=0):
+    """Events of a CUBIC sender some round trips after its epoch began: each ACK delivers a segment; and its window."""
+    rng = np.random.default_rng(jitter)
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    w[wc.CWND] = w[wc.SSTHRESH] = threshold
+    w[wc.LAST_MAX] = last_max
+    w[wc.DELAY_MIN] = rtt
+    now, una, nxt = 10**18, 0, threshold
+    sent = [now] * threshold  # when each segment in flight left
+    rows, first = [], 0
+    for turn in range(before + seen):
+        if turn == before:
+            first = int(w[wc.CWND])
+        for _ in range(int(w[wc.CWND])):
+            now = max(now + 1000, sent[una] + rtt + (int(rng.integers(0, jitter)) if jitter else 0))
+            una += 1
+            cubic_update(w, 1, now)
+            w[wc.COUNT] += 1
+            if w[wc.COUNT] >= w[wc.CNT]:
+                w[wc.COUNT] = 0
+                w[wc.CWND] += 1
+            fresh = int(w[wc.CWND]) - (nxt - una)
+            sent += [now] * fresh
+            if turn >= before:
+                e = np.zeros(rc.EVENT_WIDTH, np.int64)
+                e[rc.TIME] = e[rc.FIRST_SEND] = e[rc.LAST_SEND] = now
+                e[rc.PIPE_BEFORE] = e[rc.OUT_BEFORE] = nxt - una + 1
+                e[rc.UNA_BEFORE], e[rc.NXT_BEFORE], e[rc.UNA], e[rc.NXT] = una - 1, nxt, una, nxt + fresh
+                e[rc.ACKED] = e[rc.NEWLY_DELIVERED] = 1
+                e[rc.PIPE] = nxt - una
+                e[rc.FLAGS] = rc.ADVANCED | rc.DATA_ACKED | rc.MAY_RAISE
+                e[rc.CA_RTT] = e[rc.SRTT_AFTER] = e[rc.MIN_RTT_BEFORE] = rtt
+                e[rc.RTO_AFTER] = rtt + 200_000_000
+                e[rc.PIPE_SENT] = e[rc.OUT_SENT] = nxt + fresh - una
+                e[rc.SENT_NEW], e[rc.ROOM] = fresh, -1
+                rows.append(e)
+            nxt += fresh
+    return np.array(rows), first
 
-    def fit(some, hypothesis):
-        tries.append(hypothesis)
-        out = np.zeros((1, rw.OUT_WIDTH), np.int64)
-        threshold = int(hypothesis.grown_from * window)
-        out[0, rw.OUT_SSTHRESH_AFTER], out[0, rw.OUT_CWND] = threshold, window
-        wrong = 1e3 if not hypothesis.of_last_max else 10 * abs(threshold / hypothesis.of_last_max - truth)
-        return SimpleNamespace(hypothesis=hypothesis, window=out, misfit=wrong, groups=1)
 
-    return fit, tries
+def found_in(events):
+    return places(events, 1, np.empty((len(events), rw.OUT_WIDTH), np.int64))
 
 
-@pytest.mark.parametrize("last_max", [85, 97, 113])
-def test_both_kinds_of_maximum_are_found(last_max):
-    fit, _ = valley(last_max)
-    found = places(events(500), fit)
+@pytest.mark.parametrize(("threshold", "last_max"), [(140, 200), (165, 200), (280, 400)])
+def test_the_growth_tells_the_maximum_it_heads_for(threshold, last_max):
+    """A loss at that maximum explains it, and one beyond it by fast convergence, if the window had grown from there."""
+    events, first = capture_of(threshold, last_max, before=10)
+    best = {}
+    for one in found_in(events):
+        best.setdefault(one.hypothesis.of_last_max, one.threshold)
     for kind in (NO_FAST, FAST):
-        thresholds = [one.threshold for one in found if one.hypothesis.of_last_max == kind]
-        assert thresholds, kind
-        assert all(abs(threshold - kind * last_max) < 2 for threshold in thresholds)
-    assert not [one for one in found if one.hypothesis.of_last_max == NO_MAX]
+        assert (kind in best) == (kind * last_max <= first)
+        assert best.get(kind, kind * last_max) == pytest.approx(kind * last_max, rel=0.03)
+    assert NO_MAX not in best
 
 
-def test_what_shows_no_growth_is_not_searched():
-    fit, tries = valley(97)
-    assert {one.threshold for one in places(events(20), fit)} == {0}
-    assert tries == []
+def test_a_flow_that_hardly_shows_any_growth_is_not_searched():
+    events, _ = capture_of(140, 200)
+    assert {one.threshold for one in found_in(events[: TOO_SHORT - 1])} == {0}
 
-    def never_shown(some, hypothesis):
-        tries.append(hypothesis)
-        out = np.full((1, rw.OUT_WIDTH), 1, np.int64)
-        return SimpleNamespace(hypothesis=hypothesis, window=out, misfit=0.0, groups=1)
 
-    assert {one.threshold for one in places(events(500), never_shown)} == {0}
-    assert len(tries) == 1
+def test_a_window_that_is_never_filled_tells_no_place():
+    events, _ = capture_of(140, 200)
+    events[:, rc.FIRST_SEND] += 3_000_000  # nothing leaves as an ACK arrives: there was nothing to send
+    assert {one.threshold for one in found_in(events)} == {0}
+
+
+@pytest.mark.parametrize(("threshold", "last_max"), [(140, 200), (165, 200), (30, 36), (8, 11), (4, 5)])
+@pytest.mark.parametrize("jitter", [0, 4_000_000])
+def test_the_search_tries_what_its_twin_tries(threshold, last_max, jitter):
+    events, _ = capture_of(threshold, last_max, jitter=jitter)
+    numbers, kinds = grown(1.0, 0.0).numbers(1, 0), np.array([round(1024 * last) for last in OF_LAST_MAX])
+    tried = np.empty((MOST_TRIED, TRIED_WIDTH), np.int64)
+    count = search_places(events, numbers, kinds, np.empty((len(events), rw.OUT_WIDTH), np.int64), tried)
+    found = {(part, kind, stood): missed for part, kind, stood, missed in tried[:count].tolist()}
+    expected = past.places(events, numbers, kinds.tolist())
+    assert {key: missed for key, missed in found.items() if missed <= past.hopeless(min(found.values()))} == expected
+    assert 0 < count < MOST_TRIED
+
+
+def test_no_search_goes_on_beyond_its_room():
+    events, _ = capture_of(140, 200, jitter=4_000_000)
+    tried = np.empty((20, TRIED_WIDTH), np.int64)
+    kinds = np.array([round(1024 * last) for last in OF_LAST_MAX])
+    out = np.empty((len(events), rw.OUT_WIDTH), np.int64)
+    assert search_places(events, grown(1.0, 0.0).numbers(1, 0), kinds, out, tried) == 20
 
 
 def test_places_that_agree_are_no_assumption():
-    assert likely([place(80), place(82)], 0, 150) == (80, True)
+    assert likely([place(80), place(82)], 0, 150) == (82, True)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +140,16 @@ def test_places_that_agree_are_no_assumption():
 )
 def test_losses_recur_at_the_same_window(lost_at, reached, threshold):
     assert likely([place(80), place(99, FAST)], lost_at, reached) == (threshold, False)
+
+
+def test_a_better_place_of_a_kind_counts_for_more_than_one_whose_loss_is_nearer():
+    some = [place(80), place(86, missed=5), place(99, FAST)]
+    assert likely(some, 122, 122) == (80, False)  # 114, 122 and 141
+    assert likely(some, 0, 115) == (99, False)
+
+
+def test_what_was_passed_unharmed_is_believed_before_the_better_fit():
+    assert likely([place(80), place(86, missed=5), place(75, missed=3)], 0, 118) == (86, False)  # 114, 122 and 107
 
 
 def test_nothing_is_told_where_the_window_never_showed():

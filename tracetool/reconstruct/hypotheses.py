@@ -17,7 +17,7 @@ from tracetool.reconstruct.remembered import remembered
 from tracetool.reconstruct.under_way import Place, distinct, places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -27,30 +27,6 @@ if TYPE_CHECKING:
 
 #: Segments; Linux since 2.6.39 (RFC 6928).
 INITIAL_WINDOW = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """How one hypothesis fits the sends of a flow.
-
-    Parameters
-    ----------
-    hypothesis : Hypothesis
-    window : int64, shape (events, OUT_WIDTH)
-        The window it says, see `tracetool.kernels.replay_window`.
-    misfit : float
-        Segments by which prediction and sends differ, per group of sends.
-    groups : int
-        Groups of sends.
-    missed : float
-        All segments missed; of BBR under way, by the pace of its sends as well.
-    """
-
-    hypothesis: Hypothesis
-    window: Ints
-    misfit: float
-    groups: int
-    missed: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,32 +84,6 @@ class Choices:
         return round(agreed * max(0.0, 1 - missed / choice.UNEXPLAINED), 3)
 
 
-def fit(events: Ints, hypothesis: Hypothesis, *, mss: int, tolerance: int = 0, written: bool = True) -> Fit:
-    """Replay the window of one hypothesis and measure its misfit.
-
-    Parameters
-    ----------
-    events : int64, shape (n, EVENT_WIDTH)
-        Rows from `tracetool.kernels.replay.replay`.
-    hypothesis : Hypothesis
-    mss : int
-        Bytes.
-    tolerance : int
-        Segments by which the flight may be wrong.
-    written : bool
-        Whether the window is wanted, too.
-
-    Returns
-    -------
-    Fit
-    """
-    out = np.empty((len(events) if written else 0, rw.OUT_WIDTH), np.int64)
-    found = np.empty(choice.FIT_WIDTH)
-    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance)
-    choice.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, found)
-    return Fit(hypothesis, out, float(found[choice.MISFIT]), int(found[choice.GROUPS]), float(found[choice.MISSED]))
-
-
 def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     """Try the hypotheses on the events of senders, and take for each the one that explains its sends best.
 
@@ -154,18 +104,19 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     every = [*begun, *_usual_first(late)]
     first = np.where(replayed.begun, 0, len(begun))
     beyond = np.where(replayed.begun, len(begun), len(every))
+    window = empty((len(events), rw.OUT_WIDTH))
     found: dict[int, tuple[Place, ...]] = {}
     for sender in np.flatnonzero(~replayed.begun).tolist():
-        mine, mss = events[at[sender] : at[sender + 1]], int(replayed.mss[sender])
-        if choice.sends(mine) >= choice.TOO_FEW:
-            found[sender] = tuple(places(mine, partial(fit, mss=mss)))
+        mine = slice(at[sender], at[sender + 1])
+        if choice.sends(events[mine]) >= choice.TOO_FEW:
+            found[sender] = places(events[mine], int(replayed.mss[sender]), window[mine])
             first[sender] = len(every)
-            every += _usual_first((*distinct(list(found[sender])), *late))
+            every += _usual_first((*distinct(found[sender]), *late))
             beyond[sender] = len(every)
     made = Choices(
         every,
         np.array([hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every]),
-        empty((len(events), rw.OUT_WIDTH)),
+        window,
         np.empty(len(events), np.int64),
         np.empty(len(events), np.int64),
         np.empty((senders, choice.CHOICE_WIDTH), np.int64),
@@ -190,29 +141,38 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     )
     for sender in found:
         if made.best(sender).algorithm == wc.BBR:
-            theirs = slice(at[sender], at[sender + 1])
-            try_bbr = partial(fit, mss=int(replayed.mss[sender]), tolerance=int(tolerance[sender]))
-            _remember(made, sender, theirs, events[theirs], try_bbr)
-    return replace(made, table=np.array([hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every]))
+            mine = slice(at[sender], at[sender + 1])
+            _remember(made, sender, mine, events[mine], int(replayed.mss[sender]), int(tolerance[sender]))
+    more = [hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every[len(made.table) :]]
+    return replace(made, table=np.concatenate([made.table, more])) if more else made
 
 
-def _remember(made: Choices, sender: int, mine: slice, events: Ints, try_bbr: Callable[..., Fit]) -> None:
+def _remember(made: Choices, sender: int, mine: slice, events: Ints, mss: int, tolerance: int) -> None:
     """Replace BBR under way by that whose smallest RTT from before the capture fits best, unless it was starting up."""
-    told = remembered(events, partial(try_bbr, written=False))
+    told = remembered(events, mss, tolerance)
     if not told:
         return
-    if made.best(sender).start != wc.PAST_SLOW_START:
-        past, starting = (try_bbr(events, one, written=False) for one in (told[0], made.best(sender)))
-        if starting.missed < past.missed:
-            return
+    replay = partial(_replay, events, mss, tolerance)
+    other = np.empty((len(events), rw.OUT_WIDTH), np.int64)
+    missed = replay(told[0], other)
+    if made.best(sender).start != wc.PAST_SLOW_START and replay(made.best(sender), other[:0]) < missed:
+        return
     made.choice[sender, choice.BEST] = len(made.hypotheses)
     made.hypotheses.append(told[0])
-    made.window[mine] = try_bbr(events, told[0]).window
-    made.low[mine] = made.high[mine] = made.window[mine, rw.OUT_CWND]
+    made.window[mine] = other
+    made.low[mine] = made.high[mine] = other[:, rw.OUT_CWND]
     for one in told[1:]:
-        other = try_bbr(events, one).window[:, rw.OUT_CWND]
-        np.minimum(made.low[mine], other, out=made.low[mine])
-        np.maximum(made.high[mine], other, out=made.high[mine])
+        replay(one, other)
+        np.minimum(made.low[mine], other[:, rw.OUT_CWND], out=made.low[mine])
+        np.maximum(made.high[mine], other[:, rw.OUT_CWND], out=made.high[mine])
+
+
+def _replay(events: Ints, mss: int, tolerance: int, hypothesis: Hypothesis, out: Ints) -> float:
+    """Replay the window of one hypothesis into `out`, if that has rows; returns the segments that it misses."""
+    found = np.empty(choice.FIT_WIDTH)
+    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance)
+    choice.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, found)
+    return float(found[choice.MISSED])
 
 
 def _usual_first(some: Sequence[Hypothesis]) -> list[Hypothesis]:

@@ -11,34 +11,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels import bbr_memory as bm
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels.bbr import MIN_RTT_WINDOW_NS, MIN_WINDOW, PROBE_RTT_NS
+from tracetool.kernels.chance import as_good, as_likely
 from tracetool.reconstruct.models.bbr import remembering
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
-    from tracetool.reconstruct.hypotheses import Fit
     from tracetool.reconstruct.models import Hypothesis
 
     Ints = npt.NDArray[np.int64]
-    Try = Callable[[Ints, Hypothesis], Fit]
 
-#: Smallest RTTs tried: from the smallest that was seen down, each this part of the one before, to this part of it; and
-#: up to the smallest of the first so many, since none above that is remembered for long.
+#: RTTs are tried up to the smallest of the first so many, since none above that is remembered for long.
 FIRST_RTTS = 10
-STEP, LEAST = 0.99, 1 / 8
-#: Of a longer capture this many such RTTs are enough: over more the phases would run apart between two tries; and so
+#: Each RTT tried is less than the one before by so much that the phases of the cycle, one RTT each, run apart by half
+#: of one over the capture; but by no less than a hundredth, and by no more than an eighth: one phase of a cycle.
+DRIFT, FINE, COARSE = 1 / 2, 1 / 100, 1 / 8
+#: Of a longer capture this many RTTs are enough: over more the phases would run apart between two fine steps; and so
 #: many events, which are soon replayed.
 ENOUGH_RTTS, ENOUGH_EVENTS = 256, 1 << 15
-#: How often the step is halved around the best.
-REFINEMENTS = 2
-#: RTTs fit as well that miss no more segments than the best, these, and a part of those; far more ends the search.
-CHANCE, PART_OF_CHANCE, HOPELESS = 8, 1 / 2, 4
-#: Between those that miss hardly more than the best there is no difference: the middle one is taken.
-SAME, PART_OF_SAME = 2, 1 / 10
+#: Around the best the step is halved until it is so small.
+FINEST = 1 / 400
 #: The kernel's clock for PROBE_RTT ticks every 10 ms at least.
 JIFFY_NS = 10_000_000
 
@@ -75,58 +70,48 @@ def probe_rtt(events: Ints) -> int:
     return 0
 
 
-def remembered(events: Ints, fit: Try) -> list[Hypothesis]:
+def remembered(events: Ints, mss: int, tolerance: int) -> list[Hypothesis]:
     """BBR with the smallest RTTs from before the capture that fit its sends, the best first.
 
     Parameters
     ----------
     events : int64, shape (n, EVENT_WIDTH)
         Rows from `tracetool.kernels.replay.replay`.
-    fit : callable
-        Fits one hypothesis to some events.
+    mss : int
+        Payload of a full segment, bytes.
+    tolerance : int
+        Segments by which the flight may be wrong.
 
     Returns
     -------
     list of Hypothesis
         And the least and the largest that fit as well; none where no RTT was seen.
+
+    Examples
+    --------
+    >>> remembered(events, 1448, 0)[0].name  # doctest: +SKIP
+    'bbr under way, 40.000 ms'
     """
     start = int(events[0, rc.TIME])
     probed = probe_rtt(events)
     measured = min(probed - MIN_RTT_WINDOW_NS - 1, start) if probed else start
     late = np.flatnonzero(events[:, rc.TIME] >= (measured + MIN_RTT_WINDOW_NS))
     head = events[: late[0]] if len(late) else events
-    rtts = head[head[:, rc.CA_RTT] > 0, rc.CA_RTT]
-    if not len(rtts):
+    seen = head[head[:, rc.CA_RTT] > 0, rc.CA_RTT]
+    if not len(seen):
         return []
-    smallest = int(rtts.min())
+    smallest = int(seen.min())
     late = np.flatnonzero(head[:, rc.TIME] >= start + ENOUGH_RTTS * smallest)
     head = head[: min(int(late[0]) if len(late) else len(head), ENOUGH_EVENTS)]
-    missed: dict[int, float] = {}
-
-    def least() -> float:
-        return min(missed.values())
-
-    def try_rtt(rtt: float) -> bool:
-        at = max(round(rtt), 1000)
-        if at not in missed:
-            missed[at] = fit(head, remembering(at, measured)).missed
-        return missed[at] <= HOPELESS * least() + HOPELESS * CHANCE
-
-    rtt, step, largest = float(smallest), STEP, min(int(rtts[:FIRST_RTTS].min()), int(smallest / LEAST))
-    while rtt > smallest * LEAST and try_rtt(rtt):
-        rtt *= step
-    rtt = float(smallest)
-    while rtt < largest:
-        rtt = min(rtt / step, largest)
-        try_rtt(rtt)
-    for _ in range(REFINEMENTS):
-        step = step**0.5
-        best = min(missed, key=lambda at: missed[at])
-        try_rtt(best * step)
-        try_rtt(min(best / step, largest))
-    most = least() * (1 + PART_OF_CHANCE) + CHANCE
-    likely = [at for at in missed if missed[at] <= most]
-    same = sorted(at for at in likely if missed[at] <= least() * (1 + PART_OF_SAME) + SAME)
-    middle = (same[0] * same[-1]) ** 0.5
-    best = min(same, key=lambda at: abs(at - middle))
-    return [remembering(at, measured) for at in dict.fromkeys((best, min(likely), max(likely)))]
+    largest = min(int(seen[:FIRST_RTTS].min()), int(smallest / bm.LEAST_PART))
+    rounds = int(head[-1, rc.TIME] - head[0, rc.TIME]) / smallest
+    step = 1 - min(max(DRIFT / max(rounds, 1.0), FINE), COARSE)
+    rtts, missed = np.empty(bm.MOST_TRIED, np.int64), np.empty(bm.MOST_TRIED)
+    numbers = remembering(smallest, measured).numbers(mss, 0, tolerance)
+    count = bm.search_rtts(head, numbers, smallest, largest, step, 1 - FINEST, rtts, missed)
+    rtts, missed = rtts[:count], missed[:count]
+    likely = rtts[missed <= as_good(float(missed.min()))]
+    same = rtts[missed <= as_likely(float(missed.min()))]  # nothing tells them apart: the middle one is taken
+    middle = (float(same.min()) * float(same.max())) ** 0.5
+    best = int(same[np.argmin(np.abs(same - middle))])
+    return [remembering(at, measured) for at in dict.fromkeys((best, int(likely.min()), int(likely.max())))]

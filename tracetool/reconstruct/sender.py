@@ -131,7 +131,11 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
     elif told is None and lost_at:
-        told = min(int(window[first, rw.OUT_SSTHRESH]), reached), False
+        known = np.flatnonzero(window[:first, rw.OUT_UNKNOWN] == 0)
+        told = (
+            min(int(window[first, rw.OUT_SSTHRESH]), int(window[known[0], rw.OUT_CWND]) if len(known) else reached),
+            False,
+        )
     elif told is None and algorithm == wc.RENO and shown:
         told = (reached + 1) // 2, False
     threshold, fitted = told or (0, False)

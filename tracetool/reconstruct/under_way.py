@@ -2,8 +2,7 @@
 
 Nothing before the capture was seen, but the growth that follows goes on from there. Up to the first reduction the
 window follows a cube whose place depends on the threshold at which its epoch began and on the maximum before that
-(`tracetool.reconstruct.models.cubic.OF_LAST_MAX`): the grid of both is searched, then refined around what fits best
-of each kind of maximum.
+(`tracetool.reconstruct.models.cubic.OF_LAST_MAX`): both are searched (`tracetool.kernels.cubic_place`).
 """
 
 from __future__ import annotations
@@ -13,36 +12,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels import cubic_place as cp
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
-from tracetool.kernels.cubic import BETA, BETA_SCALE
-from tracetool.reconstruct.models.cubic import GROWN_FROM, OF_LAST_MAX, grown
+from tracetool.kernels.chance import as_good, as_likely
+from tracetool.kernels.cubic import BETA, BETA_SCALE, SLOWEST_WITHOUT_LOSS
+from tracetool.kernels.window_choice import AS_GOOD_EARLY
+from tracetool.reconstruct.models.cubic import OF_LAST_MAX, grown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from tracetool.reconstruct.hypotheses import Fit
     from tracetool.reconstruct.models import Hypothesis
 
     Ints = npt.NDArray[np.int64]
-    Try = Callable[[Ints, Hypothesis], Fit]
 
 #: Operations that set a new threshold: what was before the capture then no longer shows.
 REDUCTIONS = rc.OP_TLP_LOSS | rc.OP_CWR | rc.OP_RECOVERY | rc.OP_RTO_REDUCE
-#: The grid is halved around its best points of each kind until the threshold is known to a segment.
-BEST_OF_KIND = 3
-#: Which part of its time the window may have stood (see `Hypothesis.stood`): while it is searched, and in the end.
-HALF, STANDING = 0.5, (-0.75, -0.25, 0.0, 0.25, 0.75, 1.0)
-#: A kind of maximum is given up where it misses this many times as much as the best, and as many for chance.
-HOPELESS = 4
-#: Places on the curve explain the growth as well that miss no more segments than the best, these, and a part of those.
-CHANCE, PART_OF_CHANCE = 8, 1 / 2
-#: Thresholds that differ by less than this factor agree.
+#: Thresholds that differ by less than this factor agree: any of them is off by a tenth at most.
 AGREE = 1.1
-#: Fewer events show no growth; more show no more of the curve, and would take long.
-TOO_SHORT, LONG_ENOUGH = 64, 1 << 15
+#: In fewer events, each of which mostly delivers two segments, no window grows by more than what chance may do: before
+#: any loss CUBIC's does so by one in twenty, and few curves are steeper.
+TOO_SHORT = AS_GOOD_EARLY * SLOWEST_WITHOUT_LOSS // 2
+#: More events show hardly more of the curve, and would take long.
+LONG_ENOUGH = 1 << 15
 #: Places that are tried on the whole flow.
 MOST_PLACES = 6
 
@@ -54,7 +49,7 @@ class Place:
     Parameters
     ----------
     hypothesis : Hypothesis
-    missed : float
+    missed : int
         Segments by which the growth up to the first reduction differs from it.
     threshold : int
         Threshold from before the capture, segments; 0 where the window never showed.
@@ -63,7 +58,7 @@ class Place:
     """
 
     hypothesis: Hypothesis
-    missed: float
+    missed: int
     threshold: int
     window: int
 
@@ -95,87 +90,56 @@ def head(events: Ints) -> Ints:
     return events[: min(int(reductions[0]) if len(reductions) else len(events), LONG_ENOUGH)]
 
 
-def places(events: Ints, fit: Try) -> list[Place]:
+def places(events: Ints, mss: int, scratch: Ints) -> tuple[Place, ...]:
     """Where CUBIC may have stood when the capture began, the best first.
 
     Parameters
     ----------
     events : int64, shape (n, EVENT_WIDTH)
         Rows from `tracetool.kernels.replay.replay`.
-    fit : callable
-        Fits one hypothesis to some events.
+    mss : int
+        Payload of a full segment, bytes.
+    scratch : int64, shape (n, OUT_WIDTH)
+        Overwritten.
 
     Returns
     -------
-    list of Place
+    tuple of Place
         Those that explain the growth as well as the best.
 
     Examples
     --------
-    >>> places(events, fit)[0].threshold  # doctest: +SKIP
+    >>> places(events, 1448, np.empty((len(events), rw.OUT_WIDTH), np.int64))[0].threshold  # doctest: +SKIP
     56
     """
     before = head(events)
-    unknown = [Place(grown(1.0, last), 0.0, 0, 0) for last in OF_LAST_MAX]
+    unknown = tuple(Place(grown(1.0, last), 0, 0, 0) for last in OF_LAST_MAX)
     if len(before) < TOO_SHORT:
         return unknown
-    found: dict[tuple[float, float, float], Place] = {}
-
-    def place(part: float, last: float, stood: float) -> float:
-        key = (round(part, 4), last, stood)
-        if not (GROWN_FROM[-1] <= part <= 1 and -1 <= stood <= 1):
-            return np.inf
-        if key not in found:
-            fitted = fit(before, grown(*key))
-            shown = np.flatnonzero(fitted.window[:, rw.OUT_UNKNOWN] == 0)
-            at = int(shown[0]) if len(shown) else -1
-            threshold, window = fitted.window[at, [rw.OUT_SSTHRESH_AFTER, rw.OUT_CWND]].tolist()
-            found[key] = Place(fitted.hypothesis, fitted.misfit * fitted.groups, threshold if len(shown) else 0, window)
-        return found[key].missed
-
-    place(1.0, OF_LAST_MAX[0], HALF)
-    first = next(iter(found.values()))
-    window = first.window
-    if not first.threshold:
-        return unknown  # it never shows
-    for last in OF_LAST_MAX:
-        for part in GROWN_FROM:
-            for stood in (HALF, -HALF):
-                place(part, last, stood)
-    step = GROWN_FROM[0] - GROWN_FROM[1]
-    while step * window >= 1:
-        step /= 2
-        for part, last, _ in _promising(found):
-            for nearby in (part - step, part + step):
-                for stood in (HALF, -HALF):
-                    place(nearby, last, stood)
-            for other in OF_LAST_MAX:  # the same maximum, reached from another threshold
-                place(part * other / last if last else 0.0, other, HALF)
-    for part, last, _ in _promising(found):
-        for nearby in (part - 1 / window, part, part + 1 / window):
-            for stood in STANDING:
-                place(nearby, last, stood)
-    most = _as_good(found)
-    for last in OF_LAST_MAX:  # how far up a threshold may be that explains it
-        good = [key for key, one in found.items() if key[1] == last and one.missed <= most]
-        if good:
-            part, _, stood = max(good)
-            step = GROWN_FROM[0] - GROWN_FROM[1]
-            while step * window >= 1:
-                step /= 2
-                part += step if place(part + step, last, stood) <= most else 0.0
-    most = _as_good(found)
-    ranked = sorted(found.values(), key=lambda one: one.missed)
-    return [one for one in ranked if one.missed <= most]
+    kinds = {round(last * cp.WHOLE): last for last in OF_LAST_MAX}
+    tried = np.empty((cp.MOST_TRIED, cp.TRIED_WIDTH), np.int64)
+    out = scratch[: len(before)]
+    count = cp.search_places(before, grown(1.0, 0.0).numbers(mss, 0), np.array([*kinds]), out, tried)
+    if not count:
+        return unknown
+    window = int(out[np.argmin(out[:, rw.OUT_UNKNOWN]), rw.OUT_CWND])
+    missed = tried[:count, cp.TRIED_MISSED]
+    order = np.argsort(missed, kind="stable")
+    good = tried[order[: np.count_nonzero(missed <= as_good(float(missed.min())))]]
+    return tuple(
+        Place(grown(part / cp.WHOLE, kinds[last], stood / cp.WHOLE), lost, max(window * part // cp.WHOLE, 2), window)
+        for part, last, stood, lost in good.tolist()
+    )
 
 
 def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, bool] | None:
     """Threshold from before the capture, and whether the growth alone tells it.
 
     The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
-    it after fast convergence; and where it follows Reno's line not even that. Losses recur at the same window where
-    nothing else changes, and not at a window that is passed unharmed: the place is taken whose loss was nearest to the
-    next one, or, without one, the nearest beyond the largest window, or the last before it.
+    it after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that
+    miss least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
+    unharmed: the place is taken whose loss was nearest to the next one, or, without one, the nearest beyond the largest
+    window, if need be of those that fit worse, or the last before it.
 
     Parameters
     ----------
@@ -199,30 +163,27 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
     shown = [one for one in found if one.threshold]
     if not shown:
         return None
-    thresholds = [one.shown for one in shown]
-    if max(thresholds) <= min(thresholds) * AGREE:
-        return shown[0].threshold, True
+    near = _as_likely(shown)
+    fitted = max(one.shown for one in near) <= AGREE * min(one.shown for one in near)
     if lost_at:
-        return min(shown, key=lambda one: abs(one.lost_at - lost_at)).threshold, False
-    return min(shown, key=lambda one: (one.lost_at <= reached, abs(one.lost_at - reached))).threshold, False
+        return min(near, key=lambda one: abs(one.lost_at - lost_at)).threshold, fitted
+    for some in (near, shown):
+        beyond = [one for one in some if one.lost_at > reached]
+        if beyond:
+            return min(beyond, key=lambda one: one.lost_at).threshold, fitted and some is near
+    return max(near, key=lambda one: one.lost_at).threshold, fitted
 
 
-def _as_good(found: Mapping[tuple[float, float, float], Place]) -> float:
-    return min(one.missed for one in found.values()) * (1 + PART_OF_CHANCE) + CHANCE
+def _as_likely(shown: Sequence[Place]) -> list[Place]:
+    """Return of each kind of maximum those that miss hardly more than its best."""
+    least: dict[float, float] = {}
+    for one in shown:
+        kind = one.hypothesis.of_last_max
+        least[kind] = min(one.missed, least.get(kind, one.missed))
+    return [one for one in shown if one.missed <= as_likely(least[one.hypothesis.of_last_max])]
 
 
-def _promising(found: Mapping[tuple[float, float, float], Place]) -> list[tuple[float, float, float]]:
-    """Return the best of each kind of maximum, unless all of a kind are far worse than the best."""
-    most = HOPELESS * (min(one.missed for one in found.values()) + CHANCE)
-    chosen = []
-    for last in OF_LAST_MAX:
-        ranked = sorted((key for key in found if key[1] == last), key=lambda key: found[key].missed)
-        parts = dict.fromkeys(key[0] for key in ranked[: 2 * BEST_OF_KIND] if found[key].missed <= most)
-        chosen += [(part, last, HALF) for part in list(parts)[:BEST_OF_KIND]]
-    return chosen
-
-
-def distinct(found: list[Place]) -> list[Hypothesis]:
+def distinct(found: Sequence[Place]) -> list[Hypothesis]:
     """Few of the places, the best first, that differ in their last maximum: the next loss depends on it.
 
     Examples
@@ -230,8 +191,7 @@ def distinct(found: list[Place]) -> list[Hypothesis]:
     >>> distinct([Place(grown(0.9, 0.0), 1.0, 50, 55), Place(grown(0.89, 0.0), 2.0, 49, 55)])[0].grown_from
     0.9
     """
-    step = GROWN_FROM[0] - GROWN_FROM[1]
     chosen: dict[tuple[float, int], Hypothesis] = {}
     for one in found:
-        chosen.setdefault((one.hypothesis.of_last_max, round(one.hypothesis.grown_from / step)), one.hypothesis)
+        chosen.setdefault((one.hypothesis.of_last_max, round(one.hypothesis.grown_from * cp.COARSE)), one.hypothesis)
     return list(chosen.values())[:MOST_PLACES]

@@ -30,8 +30,6 @@ HYPOTHESES = (
 #: What a loss leaves of the last maximum: beta; or, where the window had not reached the maximum before (fast
 #: convergence), beta of a window of which (1 + beta) / 2 is held for the maximum; 0: none, after HyStart or a timeout.
 OF_LAST_MAX = (BETA / BETA_SCALE, 2 * BETA / (BETA_SCALE + BETA), 0.0)
-#: The threshold before the capture, in parts of the window when that became known.
-GROWN_FROM = tuple(1 - step / 20 for step in range(13))
 
 #: What a capture that begins in mid-connection may find beside the places on CUBIC's curve.
 UNDER_WAY = (
