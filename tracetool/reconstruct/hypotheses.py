@@ -153,7 +153,7 @@ def _remember(made: Choices, sender: int, mine: slice, events: Ints, mss: int, t
     if not told:
         return
     replay = partial(_replay, events, mss, tolerance)
-    other = np.empty((len(events), rw.OUT_WIDTH), np.int64)
+    other = empty((len(events), rw.OUT_WIDTH))
     missed = replay(told[0], other)
     if made.best(sender).start != wc.PAST_SLOW_START and replay(made.best(sender), other[:0]) < missed:
         return
