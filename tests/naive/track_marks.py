@@ -49,9 +49,9 @@ def copies(packets):
     return found
 
 
-def echoes(packets, side):
-    """Shortest time from a packet of a side to its echo, and that of the handshake."""
-    best = hand = -1
+def echoes_of(packets, side):
+    """Times from packets of a side to their echoes, each with whether data answers a SYN-ACK; that of the handshake."""
+    gaps, hand = [], -1
     stamps, newest, syns, syn = [], None, 0, None
     for p in packets:
         if p.copy or p.flags & RST:
@@ -63,19 +63,34 @@ def echoes(packets, side):
                 stamps.append((p.tsval, p.time))
                 newest = p.tsval
         elif p.flags & ACK:
-            gap = -1
+            gap, by_data = -1, False
             if syn is not None and syns == 1:
-                gap = p.time - syn
-                hand = gap if 0 <= gap < STEP else hand
+                gap, by_data = p.time - syn, p.payload > 0 and not p.flags & SYN
+                hand = gap if 0 <= gap < STEP and not by_data else hand
             syn = None
             if p.tsecr > 0:
                 while stamps and 0 < (p.tsecr - stamps[0][0]) % 2**32 < 2**31:
                     stamps.pop(0)
                 if stamps and stamps[0][0] == p.tsecr:
-                    gap = p.time - stamps.pop(0)[1]
+                    gap, by_data = p.time - stamps.pop(0)[1], False
             if 0 <= gap < STEP:
-                best = gap if best < 0 else min(best, gap)
-    return best, hand
+                gaps.append((gap, by_data))
+    return gaps, hand
+
+
+def echoes(packets):
+    """Of both sides: the shortest time from a packet to its echo, and that of the handshake.
+
+    Data that answers a SYN-ACK may have waited: where nothing else was answered, it counts only at one of the ends.
+    """
+    found = [echoes_of(packets, side) for side in (0, 1)]
+    best = [min((gap for gap, _ in gaps), default=-1) for gaps, _ in found]
+    for side, (gaps, _) in enumerate(found):
+        other = best[1 - side]
+        at_an_end = other < 200_000 or best[side] / (best[side] + other) <= 1 / 8
+        if gaps and all(by_data for _, by_data in gaps) and not at_an_end:
+            best[side] = -1
+    return [(best[side], found[side][1]) for side in (0, 1)]
 
 
 def acks(packets, side):

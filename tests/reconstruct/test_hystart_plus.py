@@ -31,31 +31,48 @@ def first(inferred):
     return inferred.slow_starts.row(0, named=True)
 
 
+def bottleneck(rate, delay, deep):
+    """A path of so many segments a second and microseconds, with a queue of so many round trips."""
+    return {"rate": rate, "delay": delay, "queue": rate * delay // 10**6 * deep}
+
+
 BOTTLENECKS = st.tuples(
-    st.sampled_from([500, 1000, 2000, 3000]),  # segments per second
+    st.sampled_from([500, 1000, 2000, 3000]),
     st.sampled_from([10_000, 20_000, 40_000, 60_000]),
-    st.sampled_from([1, 2, 4, 9]),  # queue, in round trips
+    st.sampled_from([1, 2, 4, 9]),
 ).filter(lambda b: 15 <= b[0] * b[1] / 1e6 <= 60)
 
 
 @given(BOTTLENECKS, st.sampled_from(["reno", "cubic"]), st.booleans(), st.sampled_from([1, 2, 4]))
 @settings(max_examples=15, deadline=None, derandomize=True)
-def test_the_window_is_followed_over_any_bottleneck(bottleneck, cc, paced, every):
-    rate, delay, deep = bottleneck
-    path = {"rate": rate, "delay": delay, "queue": rate * delay // 10**6 * deep}
+def test_the_window_is_followed_over_any_bottleneck(path, cc, paced, every):
     twin = HyStartPlus(1000, paced)
-    inferred, state, window, threshold = seen(cc, path, 1500 / rate, plus=twin, paced=paced, every=every)
-    start = first(inferred)
+    inferred, state, window, threshold = seen(
+        cc, bottleneck(*path), 1500 / path[0], plus=twin, paced=paced, every=every
+    )
+    start, samples = first(inferred), inferred.samples
     left = state[state[:, 2] < naive.INFINITE]
+    cause = "none" if not len(left) else "hystart_delay" if twin.over else "loss"
+    low, high = samples["cwnd_low_segments"].to_numpy(), samples["cwnd_high_segments"].fill_null(1 << 40).to_numpy()
+    assert ((low <= state[:, 1]) & (state[:, 1] <= high)).mean() > 0.97
     assert np.quantile(window, 0.5) <= 1
-    if start["confidence"] is not None and start["confidence"] <= UNSURE:
-        return
-    assert np.quantile(window, 0.99) <= 3
-    assert (threshold <= 2).mean() > 0.97
-    assert start["exit_cause"] == ("none" if not len(left) else "hystart_delay" if twin.over else "loss")
-    if len(left):
-        assert abs(start["ssthresh_segments"] - left[0, 2]) <= 2
     assert inferred.cc == cc or inferred.cc_confidence < UNSURE
+    unsure = start["confidence"] is not None and start["confidence"] <= UNSURE
+    # of two causes that fit alike it is the usual one that is named
+    assert start["exit_cause"] == cause or (unsure and start["exit_cause"] == "loss")
+    assert np.quantile(window, 0.99) <= (3 if not unsure else state[:, 1].max() / 4)
+    assert (threshold <= 2).mean() > (0.97 if not unsure else 0.8)
+    if len(left):
+        assert abs(start["ssthresh_segments"] - left[0, 2]) <= (2 if not unsure else left[0, 2] / 2)
+
+
+@pytest.mark.parametrize("path", [(1000, 20_000, 2), (2000, 20_000, 4), (500, 40_000, 9), (2000, 10_000, 2)])
+@pytest.mark.parametrize("cc", ["reno", "cubic"])
+def test_it_is_sure_of_what_it_saw(path, cc):
+    inferred, *_ = seen(cc, bottleneck(*path), 1500 / path[0], plus=HyStartPlus(1000))
+    assert inferred.cc == cc
+    assert inferred.cc_confidence > UNSURE
+    assert first(inferred)["confidence"] > UNSURE
 
 
 @pytest.mark.parametrize("cc", ["reno", "cubic"])

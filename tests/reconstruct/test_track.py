@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from tests.naive import track_marks, tracks
-from tests.reconstruct.traffic import ACK, MS, Packet, arrays, simulate
+from tests.reconstruct.traffic import ACK, MS, SYN, Packet, arrays, simulate
 from tracetool.kernels import track, track_acks, track_copies, track_vantage, track_window
 from tracetool.kernels import track_reasons as why
 from tracetool.kernels.track_memory import RECENT, TICKS
 from tracetool.kernels.track_segments import CAPACITY, FIELDS, append, cut, find, make_room
+from tracetool.reconstruct.vantage import vantage
 
 VARIANTS = [
     {},
@@ -156,12 +157,9 @@ def test_echoes_acknowledgements_and_outstanding_data(seed):
     bounds = np.array([0, size])
     echo, hand = np.full((1, 2), -1, np.int64), np.full((1, 2), -1, np.int64)
     take = lambda *names: [columns[name] for name in names]  # noqa: E731
-    track_vantage.find_echoes(
-        bounds, *take("time", "way", "flags", "tsval", "tsecr", "copy"), np.zeros((8192, 2), np.int64), echo, hand
-    )
-    assert [tuple(pair) for pair in zip(echo[0].tolist(), hand[0].tolist(), strict=True)] == [
-        track_marks.echoes(packets, side) for side in (0, 1)
-    ]
+    names = ("time", "way", "payload", "flags", "tsval", "tsecr", "copy")
+    track_vantage.find_echoes(bounds, *take(*names), np.zeros((8192, 2), np.int64), echo, hand)
+    assert list(zip(echo[0].tolist(), hand[0].tolist(), strict=True)) == track_marks.echoes(packets)
     marks, duplicates = np.zeros(size, np.uint8), np.zeros(size, np.int64)
     track_acks.read_acks(
         bounds, *take("way", "seq", "ack", "payload", "flags", "window", "window", "copy"), marks, duplicates
@@ -173,6 +171,28 @@ def test_echoes_acknowledgements_and_outstanding_data(seed):
     track_window.measure_window(bounds, *take("time", "way", "seq", "ack", "payload", "flags", "copy"), window)
     for side in (0, 1):
         assert window[0, side].tolist() == pytest.approx(list(track_marks.outstanding(packets, side).values()))
+
+
+@pytest.mark.parametrize(
+    ("ahead", "waited", "place"),
+    [
+        (40 * MS, 2 * MS, "sender"),  # answered so soon that it is beside the sender, whatever it waited for
+        (40 * MS, 400 * MS, "unknown"),
+        (MS // 10, 400 * MS, "receiver"),
+    ],
+)
+def test_data_is_no_echo_of_a_syn_ack_whose_answer_is_missing(ahead, waited, place):
+    handshake = [Packet(10**18, 0, 0, -1, 0, 0, SYN, 65536, -1, 0, 1)]
+    handshake.append(Packet(handshake[-1].time + ahead, 1, 0, 1, 0, 0, SYN | ACK, 65536, -1, 0, 1))
+    packets = [*handshake, Packet(handshake[-1].time + waited, 0, 1, 1, 20, 1, ACK, 65536, -1, 0, 2)]
+    columns = arrays(packets)
+    echo, hand = np.full((1, 2), -1, np.int64), np.full((1, 2), -1, np.int64)
+    names = ("time", "way", "payload", "flags", "tsval", "tsecr", "copy")
+    track_vantage.find_echoes(
+        np.array([0, 3]), *(columns[name] for name in names), np.zeros((64, 2), np.int64), echo, hand
+    )
+    assert vantage(echo, np.array([[20, 0]])) == [place]
+    assert hand.tolist() == [[ahead, -1]]
 
 
 def test_a_flow_is_not_disturbed_by_the_one_before():

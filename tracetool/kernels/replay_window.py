@@ -154,19 +154,23 @@ def note_before(w: Ints, o: Ints) -> None:
 
 
 @bare_kernel
-def note_reaction(w: Ints, e: Ints, o: Ints, fired: bool) -> None:
-    """Write down what an event made of the window, and why HyStart fired if it did."""
+def note_reaction(w: Ints, o: Ints) -> None:
+    """Write down what an event made of the window."""
     o[OUT_CWND_AFTER] = w[CWND]
     o[OUT_SSTHRESH_AFTER] = w[SSTHRESH]
     o[OUT_PRIOR] = w[PRIOR_CWND]
-    if fired:
-        o[OUT_FOUND] = w[FOUND_BY]
-        o[OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
-        o[OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
-        o[OUT_DELAY_MIN] = w[DELAY_MIN]
-        if w[FOUND_BY] == PLUS_PLUS:
-            o[OUT_ROUND_RTT] = w[CSS_BASE]
-            o[OUT_DELAY_MIN] = w[CSS_BEFORE]
+
+
+@bare_kernel
+def note_exit(w: Ints, e: Ints, o: Ints) -> None:
+    """Write down why HyStart fired at an event, or must have."""
+    o[OUT_FOUND] = w[FOUND_BY]
+    o[OUT_ROUND_TIME] = e[TIME] - w[ROUND_START]
+    o[OUT_ROUND_RTT] = w[ROUND_RTT] if w[ROUND_RTT] < FOREVER else 0
+    o[OUT_DELAY_MIN] = w[DELAY_MIN]
+    if w[FOUND_BY] == PLUS_PLUS:
+        o[OUT_ROUND_RTT] = w[CSS_BASE]
+        o[OUT_DELAY_MIN] = w[CSS_BEFORE]
 
 
 @bare_kernel
@@ -233,12 +237,12 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             w[REDUCTIONS] += 1
         react(w, h, e)
         if write:
-            note_reaction(w, e, out[r], w[FOUND] and not found)
+            note_reaction(w, out[r])
         correction = observe(w, h, e)
         if write:
             note_after(w, out[r], correction)
             if w[FOUND] and not found:
-                out[r, OUT_FOUND] = w[FOUND_BY]
+                note_exit(w, e, out[r])
         if w[REDUCTIONS] < 2:
             w[FIT_EARLY] = w[FIT_SURPLUS] + w[FIT_DEFICIT]
             w[FIT_EARLY_GROUPS] = w[FIT_GROUPS]

@@ -25,6 +25,7 @@ from tracetool.kernels.window_columns import (
     BBR,
     BBR_RATE,
     CC,
+    CSS_ROUNDS,
     CWND,
     DELAY,
     DELAY_MIN,
@@ -43,6 +44,7 @@ from tracetool.kernels.window_columns import (
     LAST_ACK,
     MSS,
     PACED,
+    PLUS_PLUS,
     ROUND_AT_ONCE,
     ROUND_BLOCKED,
     ROUND_DRAINED,
@@ -90,11 +92,20 @@ def lower(w: Ints, h: Ints, e: Ints) -> None:
 
 @bare_kernel
 def leave_slow_start(w: Ints, h: Ints) -> None:
-    """Slow start has ended at this window, and the hypothesis did not see it: HyStart must have fired, if it runs."""
+    """Slow start has ended at this window, and the hypothesis did not see it: HyStart must have fired, if it runs.
+
+    HyStart++ does so only from conservative slow start: before that nothing is said to have ended it.
+    """
     w[SSTHRESH] = max(w[CWND], 2)
-    if h[HYSTART] and not w[FOUND]:
-        w[FOUND] = 1
-        w[FOUND_BY] = TRAIN if h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4 else DELAY
+    if not h[HYSTART] or w[FOUND]:
+        return
+    w[FOUND] = 1
+    if h[HYSTART] & PLUS_PLUS:
+        w[FOUND_BY] = PLUS_PLUS if w[CSS_ROUNDS] > 0 else 0
+    elif h[HYSTART] & TRAIN and w[LAST_ACK] - w[ROUND_START] > w[DELAY_MIN] // 4:
+        w[FOUND_BY] = TRAIN
+    else:
+        w[FOUND_BY] = DELAY
 
 
 @bare_kernel

@@ -97,8 +97,9 @@ def tracked(batch: Batch, tcp: npt.NDArray[np.bool_], sack: npt.NDArray[np.bool_
     ticks = np.empty((track_memory.TICKS, 2), np.int64)
     echo, handshake = np.full((flows, 2), -1, np.int64), np.full((flows, 2), -1, np.int64)
     track_vantage.find_echoes(
-        batch.bounds, batch.time, batch.way, batch.flags, batch.tsval, batch.tsecr, skip, ticks, echo, handshake
-    )
+        batch.bounds, batch.time, batch.way, batch.payload, batch.flags, batch.tsval, batch.tsecr, skip, ticks, echo,
+        handshake,
+    )  # fmt: skip
     out: dict[str, Any] = {
         "kind": bytes_(), "trigger": bytes_(), "evidence": bytes_(), "again": ints(), "again_segments": ints(),
         "missing_at": np.empty((size, 2), np.int64), "missing": np.zeros((size, 2), np.int64), "rtt": ints(-1),

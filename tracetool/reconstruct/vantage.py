@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.kernels.track_vantage import AT_AN_END, LEAST_NS
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
 
-#: Share of the round trip below which the capture stands at an end: a host takes its time to answer, too.
-AT_AN_END = 8
-#: A round trip that the hosts' own delays may make up says nothing.
-LEAST_NS = 200_000
 #: Places that are not the sender's: times there are not its times.
 ELSEWHERE = frozenset({"receiver", "middle"})
 
