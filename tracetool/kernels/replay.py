@@ -364,9 +364,6 @@ def replay_packets(
         rows += 1
         if ack[i] > s[SND_NXT]:  # it acknowledges what the capture missed
             restart(s, ack[i])
-        if ack[i] < s[SND_UNA] and offsets[i] == offsets[i + 1]:
-            e[PIPE] = pipe(s)
-            e[UNA] = s[SND_UNA]
         if ack[i] >= s[SND_UNA] or offsets[i + 1] > offsets[i]:
             if ack[i] > s[SND_UNA]:
                 s[BACKOFF] = 0
@@ -376,7 +373,7 @@ def replay_packets(
                 x,
                 e,
                 now,
-                max(ack[i], s[SND_UNA]),
+                ack[i],
                 window[i],
                 edges[offsets[i] : offsets[i + 1]],
                 flags[i] & ECE != 0,

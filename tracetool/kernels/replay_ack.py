@@ -118,21 +118,22 @@ def process_ack(
 ) -> None:
     """Process one ACK (`tcp_ack`) and note in the event's row `e` what it did.
 
-    `guessed` is whether the capture lacks it; `echoed` is its TSecr (-1 without), `tick` the sender's timestamp clock
-    in ns.
+    Of one that acknowledges less than one before it only the SACK blocks count (`old_ack` there), for the scoreboard
+    and for what is lost, but not for the RTT, the rate and the window. `guessed` is whether the capture lacks it;
+    `echoed` is its TSecr (-1 without), `tick` the sender's timestamp clock in ns.
     """
     for i in range(SCRATCH_WIDTH):
         x[i] = 0
     prior_una, prior_delivered, prior_lost = s[SND_UNA], s[DELIVERED], s[LOST_TOTAL]
     prior_top = highest_sack(s) if sack else s[SND_UNA]
     had_packets = s[TAIL] > s[HEAD]
-    advanced = ack > prior_una
+    advanced, old = ack > prior_una, ack < prior_una
     flags = 0
     if advanced:
         flags |= ADVANCED
         s[SND_UNA] = ack
     updated = advanced or window > s[SND_WND] or has_data
-    if window >= 0 and (advanced or window > s[SND_WND]):
+    if window >= 0 and not old and (advanced or window > s[SND_WND]):
         s[SND_WND] = window
         s[MAX_WND] = max(s[MAX_WND], window)
     if sack and len(edges) >= 2:
@@ -163,6 +164,9 @@ def process_ack(
         if guessed and rtt >= 0:  # a time that is a guess says nothing of the smallest one
             rtt = max(rtt, s[MIN_RTT])
             ca_rtt = max(ca_rtt, s[MIN_RTT])
+        if old:
+            rtt = -1
+            ca_rtt = -1
         if rtt >= 0:
             runt = x[PACKETS_ACKED] == 1 and prior_sacked == 0 and ack - prior_una < mss
             if not (runt and ca_rtt > s[MIN_RTT] > 0):
@@ -192,7 +196,7 @@ def process_ack(
             elif s[REO_PERSIST] == 0:
                 s[REO_STEPS] = 1
         duplicate = not advanced and not updated and x[PACKETS_ACKED] == 0
-        if s[TLP_HIGH_SEQ] > 0 and ack >= s[TLP_HIGH_SEQ]:
+        if s[TLP_HIGH_SEQ] > 0 and ack >= max(s[TLP_HIGH_SEQ], prior_una):
             if not s[TLP_RETRANS] or x[DSACK_TLP]:
                 s[TLP_HIGH_SEQ] = 0
             elif ack > s[TLP_HIGH_SEQ]:
@@ -238,3 +242,8 @@ def process_ack(
     e[RS_INTERVAL] = interval if x[PRIOR_TIME] > 0 and interval >= s[MIN_RTT] else -1
     e[RS_PRIOR_DELIVERED] = x[PRIOR_DELIVERED]
     e[RS_APP_LIMITED] = x[SAMPLE_APP_LIMITED]
+    if old:
+        e[NEWLY_DELIVERED] = 0
+        e[FLAGS] = flags & ~MAY_RAISE
+        e[RS_DELIVERED] = -1
+        e[RS_INTERVAL] = -1

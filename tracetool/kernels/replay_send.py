@@ -15,6 +15,7 @@ from tracetool.kernels.replay_columns import (
     BY_RTO,
     BY_TLP,
     BY_UNKNOWN,
+    CA_RTT,
     CA_STATE,
     DELIVERED,
     DELIVERED_BEFORE,
@@ -61,6 +62,8 @@ from tracetool.kernels.replay_columns import (
     RETRANS_STAMP,
     RETRANSMITTED,
     RETRANSMITTED_BEFORE,
+    RS_DELIVERED,
+    RS_INTERVAL,
     RTO,
     RTO_AFTER,
     RTTVAR,
@@ -102,7 +105,7 @@ DUPLICATE_ACKS = 3
 
 @bare_kernel
 def note_before(s: Ints, e: Ints, kind: int, packet: int, now: int) -> None:
-    """Write the state as an event finds it into the event's row."""
+    """Write the state as an event finds it into the event's row, and that it does nothing: what it does comes later."""
     e[KIND] = kind
     e[PACKET] = packet
     e[TIME] = now
@@ -119,6 +122,21 @@ def note_before(s: Ints, e: Ints, kind: int, packet: int, now: int) -> None:
     e[LOST_BEFORE] = s[LOST_OUT]
     e[DELIVERED_BEFORE] = s[DELIVERED]
     e[RETRANSMITTED_BEFORE] = s[RETRANSMITTED]
+    note_after(s, e)
+    e[CA_RTT] = -1
+    e[RS_DELIVERED] = -1
+    e[RS_INTERVAL] = -1
+
+
+@bare_kernel
+def note_after(s: Ints, e: Ints) -> None:
+    """Write the state as an event leaves it into the event's row."""
+    e[PIPE] = pipe(s)
+    e[STATE_AFTER] = s[CA_STATE]
+    e[UNA] = s[SND_UNA]
+    e[RTO_AFTER] = s[RTO]
+    e[SRTT_AFTER] = s[SRTT] >> 3
+    e[MIN_RTT_AFTER] = s[MIN_RTT]
 
 
 @bare_kernel
@@ -127,12 +145,7 @@ def note_timer(s: Ints, e: Ints, lost: int, ops: int) -> None:
     e[NEWLY_DELIVERED] = 0
     e[NEWLY_LOST] = lost
     e[OPS] = ops
-    e[PIPE] = pipe(s)
-    e[STATE_AFTER] = s[CA_STATE]
-    e[UNA] = s[SND_UNA]
-    e[RTO_AFTER] = s[RTO]
-    e[SRTT_AFTER] = s[SRTT] >> 3
-    e[MIN_RTT_AFTER] = s[MIN_RTT]
+    note_after(s, e)
 
 
 @bare_kernel
