@@ -135,7 +135,7 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
             if h[CC] == BBR and w[BBR_MODE] == PROBE_BW and correction <= 2 and w[BBR_CYCLE] != 0:
                 start_probe_bw(w, e[LAST_SEND], 0)  # only the probing phase has two segments more
         if state == CWR_STATE or state == RECOVERY:
-            w[PRR_OUT] += sent
+            w[PRR_OUT] += sent - correction  # what was sent beyond the window is counted once
     limited = e[PIPE_SENT] >= w[CWND]
     if h[CC] != BBR and (sent > 0 or limited):
         blocked = e[ROOM] >= 0 and e[ROOM] < h[MSS]

@@ -61,7 +61,9 @@ PACE_ROOM, BBR_KNOWN_FROM, PRIOR_GUESSED, ROUND_SURPLUS, FIT_UNUSED = 100, 101, 
 # HyStart++: smallest RTT of the round before conservative slow start; and how well the first slow start fits, with the
 # recovery that follows it: reductions seen, segments missed and groups of sends until the second
 CSS_BEFORE, REDUCTIONS, FIT_EARLY, FIT_EARLY_GROUPS = 105, 106, 107, 108
-WINDOW_WIDTH = 109
+# whether frames of several segments left the sender
+SUPER_FRAMES = 109
+WINDOW_WIDTH = 110
 #: FIT_UNUSED counts windows in parts of this.
 UNUSED_UNIT = 1024
 

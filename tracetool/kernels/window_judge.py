@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
+from tracetool.kernels.bbr import quantum
 from tracetool.kernels.replay_columns import (
     FIRST_SEND,
     LAST_SEND,
@@ -58,6 +59,7 @@ from tracetool.kernels.window_columns import (
     START,
     STREAK,
     STREAK_SLACK,
+    SUPER_FRAMES,
     TOLERANCE,
     TRAIN,
     UNKNOWN_START,
@@ -75,9 +77,10 @@ if TYPE_CHECKING:
 AT_ONCE_NS = 1_000_000
 #: No single miss counts for more segments than this, so that one odd moment does not outweigh a flow.
 MOST_PER_MISS = 16
-BURST_SEGMENTS = 4  # two segments at a time, and one such quantum of clock slack
+QUANTA = 2  # what leaves at a time, and as much of clock slack
 #: Slow start has ended unseen where so many groups of sends in a row left more than this part of the window unused.
 LONG_STREAK, STREAK_PART = 32, 8
+LEAST_QUANTUM = 2  # segments; `bbr_min_tso_segs`
 INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 
 
@@ -200,6 +203,10 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         if 4 * took * max(w[CWND], 1) > (e[SENT_NEW] - 2) * e[SRTT_AFTER]:
             w[FIT_SPREAD] += 1
     if h[CC] == BBR:
-        burst = sent - BURST_SEGMENTS - 2 * h[TOLERANCE] - w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
+        if took == 0 and sent > QUANTA * LEAST_QUANTUM and h[TOLERANCE] == 0:
+            w[SUPER_FRAMES] = 1
+        at_a_time = max(quantum(w, h), LEAST_QUANTUM) if w[SUPER_FRAMES] else LEAST_QUANTUM
+        paced = w[BBR_RATE] * (took // 1000) // (1_000_000 * h[MSS])
+        burst = sent - QUANTA * at_a_time - 2 * h[TOLERANCE] - paced
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
