@@ -83,15 +83,11 @@ def project(packets: FlowPackets) -> FlowPackets:
 def _put_before(packets: FlowPackets, time: Ints) -> None:
     """Data that the network reordered left before all that goes beyond it and has no older timestamp."""
     data = [i for i in range(len(packets)) if packets.outbound[i] and packets.payload[i] > 0]
-    top = -1
     for place, i in enumerate(data):
-        if packets.seq[i] < top and packets.tsval[i] >= 0:
-            for k in reversed(data[max(place - MOST_LATE, 0) : place]):
-                if packets.seq[k] <= packets.seq[i]:
-                    break
-                if packets.tsval[k] >= 0 and _after(packets.tsval[k : k + 1], int(packets.tsval[i]))[0] >= 0:
-                    time[i] = min(time[i], time[k])
-        top = max(top, packets.seq[i])
+        for k in data[max(place - MOST_LATE, 0) : place]:
+            known = packets.tsval[i] >= 0 and packets.tsval[k] >= 0 and packets.seq[k] > packets.seq[i]
+            if known and _after(packets.tsval[k : k + 1], int(packets.tsval[i]))[0] >= 0:
+                time[i] = min(time[i], time[k])
 
 
 def _echoes(packets: FlowPackets) -> tuple[Ints, Ints, Ints, Ints]:

@@ -147,26 +147,24 @@ def tick_of(tsval: Ints, time: Ints, data: Ints, echo: int) -> int:
 
 
 @bare_kernel
-def put_before(outbound: Flags, seq: Ints, payload: Ints, tsval: Ints, out: Ints) -> None:
+def put_before(outbound: Flags, seq: Ints, payload: Ints, tsval: Ints, highest: Ints, out: Ints) -> None:
     """Data that the network reordered left before all that goes beyond it and has no older timestamp.
 
-    Data that is sent again has a newer one: it leaves a round trip later, and the clock ticks meanwhile.
+    Data that is sent again has a newer one: it leaves a round trip later, and the clock ticks meanwhile. `highest` is
+    scratch: the largest sequence number up to each packet.
     """
     top = -1
     for i in range(len(outbound)):
-        if not outbound[i] or payload[i] == 0:
-            continue
-        if seq[i] < top and tsval[i] >= 0:
+        if outbound[i] and payload[i] > 0:
             k, steps = i - 1, 0
-            while k >= 0 and steps < MOST_LATE:
+            while k >= 0 and steps < MOST_LATE and highest[k] > seq[i] and tsval[i] >= 0:
                 if outbound[k] and payload[k] > 0:
-                    if seq[k] <= seq[i]:
-                        break
-                    if tsval[k] >= 0 and after(tsval[k], tsval[i]) >= 0:
+                    if seq[k] > seq[i] and tsval[k] >= 0 and after(tsval[k], tsval[i]) >= 0:
                         out[i] = min(out[i], out[k])
                     steps += 1
                 k -= 1
-        top = max(top, seq[i])
+            top = max(top, seq[i])
+        highest[i] = top
 
 
 @kernel
@@ -234,7 +232,7 @@ def project(
             if estimate - low <= AT_ONCE_NS:
                 estimate = low
         out[i] = min(estimate, max(latest, low))
-    put_before(outbound, seq, payload, tsval, out)
+    put_before(outbound, seq, payload, tsval, first, out)
 
 
 @kernel
