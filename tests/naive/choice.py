@@ -26,8 +26,9 @@ class Fit:
     unused: float
     spread: float
     shown: bool
-    early: int
+    early: float
     early_groups: int
+    stuck: float
 
     def as_early(self, missed):
         """Whether it misses no more until the second reduction than another that misses so many segments."""
@@ -39,16 +40,20 @@ def loose(hypothesis, spread):
     return 0 if hypothesis.cc != "bbr" else LOOSE / 2 if spread > 0.5 else LOOSE
 
 
-def fit(events, hypothesis, mss, tolerance, limit, groups):
+def fit(events, hypothesis, mss, tolerance, limit, groups, *, held=False):
     """Replay one hypothesis; beyond the limit the misfit is a lower bound."""
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     out = np.zeros((len(events), rw.OUT_WIDTH), np.int64)
-    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance if hypothesis.cc == "bbr" else 0)
+    numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance)
+    numbers[wc.HELD] = held
+    if hypothesis.cc != "bbr":
+        numbers[wc.TOLERANCE] = 0
     rw.replay_window(events, numbers, w, out, limit)
     missed = int(w[wc.FIT_SURPLUS] + w[wc.FIT_DEFICIT])
     spread = w[wc.FIT_SPREAD] / max(w[wc.FIT_BURSTS], 1)
     if missed <= limit:
         groups = int(w[wc.FIT_GROUPS])
+    surprise = 2 * AS_GOOD_EARLY + AS_GOOD * w[wc.FIT_EARLY_GROUPS] if w[wc.FIT_SURPRISE] else 0
     return Fit(
         hypothesis,
         out,
@@ -57,8 +62,9 @@ def fit(events, hypothesis, mss, tolerance, limit, groups):
         w[wc.FIT_UNUSED] / (wc.UNUSED_UNIT * max(w[wc.FIT_JUDGED], 1)),
         spread,
         bool(w[wc.WINDOW_SHOWN]),
-        int(w[wc.FIT_EARLY]),
+        w[wc.FIT_EARLY] + surprise,
         int(w[wc.FIT_EARLY_GROUPS]),
+        w[wc.FIT_STUCK] / max(w[wc.FIT_JUDGED], 1),
     )
 
 
@@ -78,6 +84,12 @@ def picked(fits, near, begun):
         less = [f for f in bbr if f.misfit - LOOSE / 2 < best.misfit]
         best = min(less, key=lambda f: f.misfit, default=best)
     return best if begun or best.shown else fits[0]
+
+
+def picked_held(fits, near):
+    """The most usual of the best; of a sender whose sends look paced, the most usual that paces."""
+    good = [f for f in fits if f.misfit <= min(f.misfit for f in fits) + near]
+    return next((f for f in good if f.hypothesis.paced and f.spread > 0.5), good[0])
 
 
 def first_exit(window):
@@ -106,11 +118,16 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
             limit = int(min(enough, 1e6) * groups) if fits else 1 << 40
             fits.append(fit(events, hypothesis, mss, tolerance, limit, groups))
     best = picked(fits, near, begun)
+    held = begun and best.hypothesis.cc != "bbr" and best.stuck > 0.5
+    if held:  # it is not its window that this sender waits for
+        usual = [h for h in hypotheses if not h.rare and h.cc != "bbr"]
+        fits = [fit(events, h, mss, tolerance, unbounded, groups, held=True) for h in usual]
+        best = picked_held(fits, near)
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     if begun and best.hypothesis.cc != "bbr":
         same = [f for f in same if f.hypothesis.cc != best.hypothesis.cc or f.as_early(best.early)]
-    final = fit(events, best.hypothesis, mss, tolerance, unbounded, groups)
-    windows = [fit(events, f.hypothesis, mss, tolerance, unbounded, groups).window for f in same]
+    final = fit(events, best.hypothesis, mss, tolerance, unbounded, groups, held=held)
+    windows = [fit(events, f.hypothesis, mss, tolerance, unbounded, groups, held=held).window for f in same]
     all_cwnd = np.array([w[:, rw.OUT_CWND] for w in (final.window, *windows)])
     agreed = np.mean([first_exit(w) == first_exit(final.window) for w in (final.window, *windows)])
     shape = best.hypothesis, final.window, all_cwnd.min(axis=0), all_cwnd.max(axis=0), agreed

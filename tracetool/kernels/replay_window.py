@@ -33,7 +33,6 @@ from tracetool.kernels.replay_columns import (
     PIPE_BEFORE,
     PIPE_SENT,
     RECOVERY,
-    ROOM,
     RTO_AFTER,
     SENT_AGAIN,
     SENT_NEW,
@@ -49,6 +48,7 @@ from tracetool.kernels.window_columns import (
     BBR_CYCLE,
     BBR_MODE,
     BBR_RATE,
+    BLUR,
     CC,
     COUNT,
     CSS_BASE,
@@ -69,7 +69,6 @@ from tracetool.kernels.window_columns import (
     INITIAL_WINDOW,
     IS_LIMITED,
     MAX_PACKETS_OUT,
-    MSS,
     PAST_SLOW_START,
     PLUS_PLUS,
     PRIOR_CWND,
@@ -87,7 +86,7 @@ from tracetool.kernels.window_columns import (
     USAGE_SEQ,
     WINDOW_SHOWN,
 )
-from tracetool.kernels.window_judge import count_surplus, judge
+from tracetool.kernels.window_judge import count_surplus, is_blocked, judge
 from tracetool.kernels.window_pace import watch_pace
 from tracetool.kernels.window_react import is_limited, react, restart_idle, validate
 
@@ -135,11 +134,12 @@ def observe(w: Ints, h: Ints, e: Ints) -> int:
             if h[CC] == BBR and w[BBR_MODE] == PROBE_BW and correction <= 2 and w[BBR_CYCLE] != 0:
                 start_probe_bw(w, e[LAST_SEND], 0)  # only the probing phase has two segments more
         if state == CWR_STATE or state == RECOVERY:
-            w[PRR_OUT] += sent - correction  # what was sent beyond the window is counted once
+            # what seems to be sent too early where departures are estimated is not held against all that follows
+            w[PRR_OUT] += sent - (correction if h[BLUR] else 0)
     limited = e[PIPE_SENT] >= w[CWND]
     if h[CC] != BBR and (sent > 0 or limited):
-        blocked = e[ROOM] >= 0 and e[ROOM] < h[MSS]
-        validate(w, h, limited, e[OUT_SENT], e[UNA], e[NXT], max(e[LAST_SEND], e[TIME]), e[RTO_AFTER], state, blocked)
+        now = max(e[LAST_SEND], e[TIME])
+        validate(w, h, limited, e[OUT_SENT], e[UNA], e[NXT], now, e[RTO_AFTER], state, is_blocked(h, e))
     return correction
 
 

@@ -16,6 +16,7 @@ from tracetool.kernels.replay_columns import SENT_AGAIN, SENT_NEW
 from tracetool.kernels.replay_window import OUT_CWND, OUT_FOUND, OUT_WIDTH, replay_window
 from tracetool.kernels.window_columns import (
     BBR,
+    BLUR,
     CC,
     FIT_BURSTS,
     FIT_DEFICIT,
@@ -26,11 +27,15 @@ from tracetool.kernels.window_columns import (
     FIT_PACED,
     FIT_ROUNDS,
     FIT_SPREAD,
+    FIT_STUCK,
     FIT_SURPLUS,
+    FIT_SURPRISE,
     FIT_UNUSED,
+    HELD,
     HYPOTHESIS_WIDTH,
     MSS,
     PACE_UNIT,
+    PACED,
     TOLERANCE,
     UNUSED_UNIT,
     WINDOW_SHOWN,
@@ -59,8 +64,8 @@ NO_LIMIT = 1 << 62
 FIRST_LIMIT = 1 << 40
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
 AS_GOOD = 0.002
-#: Nor by more than this many segments until the second reduction: half of what one odd moment may count. It is what
-#: tells when slow start ended, and over a long flow it would not show.
+#: Nor by more than this many segments until the second reduction, half of what one odd moment may count: that tells
+#: when slow start ended, and over a long flow it would not show.
 AS_GOOD_EARLY = MOST_PER_MISS // 2
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED = 0.1
@@ -73,8 +78,9 @@ TOO_FEW = 10
 #: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
 #: showed, and of the window that stayed unused in these; of the larger groups of sends, those that left as if paced;
 #: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too;
-#: segments missed until the second reduction, and groups of sends until then.
-MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, EARLY, EARLY_GROUPS, FIT_WIDTH = range(10)
+#: segments missed until the second reduction, and groups of sends until then; of the round trips in which it showed,
+#: those after which the window was lowered by what stayed unused.
+MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, EARLY, EARLY_GROUPS, STUCK, FIT_WIDTH = range(11)
 #: What is chosen for a sender: the hypothesis, and what is to be said of it.
 BEST, SAID, CHOICE_WIDTH = range(3)
 TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
@@ -139,16 +145,21 @@ def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, 
     found[GROUPS] = groups
     found[MISSED] = missed + w[FIT_PACED] / PACE_UNIT
     found[EARLY] = w[FIT_EARLY]
+    if w[FIT_SURPRISE]:  # slow start does not end for nothing: one that explains it fits better, in any case
+        found[EARLY] += MOST_PER_MISS + AS_GOOD * w[FIT_EARLY_GROUPS]
     found[EARLY_GROUPS] = w[FIT_EARLY_GROUPS]
+    found[STUCK] = w[FIT_STUCK] / max(w[FIT_JUDGED], 1)
 
 
 @bare_kernel
-def set_up(h: Ints, hypothesis: Ints, mss: int, tolerance: int) -> None:
-    """Make a hypothesis one about a sender: the flight may be wrong by `tolerance`, which matters to BBR."""
+def set_up(h: Ints, hypothesis: Ints, mss: int, tolerance: int, held: bool) -> None:
+    """Make a hypothesis one about a sender: the flight may be wrong by `tolerance`; `held`: see `HELD`."""
     for k in range(HYPOTHESIS_WIDTH):
         h[k] = hypothesis[k]
     h[MSS] = mss
     h[TOLERANCE] = tolerance if h[CC] == BBR else 0
+    h[BLUR] = tolerance
+    h[HELD] = held
 
 
 @bare_kernel
@@ -226,6 +237,41 @@ def explained(table: Ints, order: Ints, fits: Floats, tried: int, most: float, b
 
 
 @kernel
+def hold(
+    events: Ints, table: Ints, rare: Bytes, mss: int, tolerance: int, h: Ints, w: Ints, order: Ints, fits: Floats,
+    groups: int,
+) -> int:  # fmt: skip
+    """Try the usual hypotheses again, but BBR, as those of a sender that something else than its window holds back.
+
+    A window that grows and is taken back in most of its round trips is not what the sender waits for: that is a rate
+    that its socket must not exceed, or its application. Parameters as of `choose`; returns how many were tried.
+    """
+    tried = 0
+    for k in range(table.shape[0]):
+        if not rare[k] and table[k, CC] != BBR:
+            set_up(h, table[k], mss, tolerance, np.bool_(True))
+            fit(events, h, w, events[:0], NO_LIMIT, groups, fits[tried])
+            order[tried] = k
+            tried += 1
+    return tried
+
+
+@bare_kernel
+def pick_held(table: Ints, order: Ints, fits: Floats, tried: int, near: float) -> int:
+    """Return the most usual of those that fit as well as the best: a paced one where the sends look paced."""
+    best = paced = -1
+    least = math.inf
+    for k in range(tried):
+        least = min(least, fits[k, MISFIT])
+    for k in range(tried - 1, -1, -1):
+        if fits[k, MISFIT] <= least + near:
+            best = k
+            if table[order[k], PACED] and fits[k, SPREAD] > MOSTLY:
+                paced = k
+    return paced if paced >= 0 else best
+
+
+@kernel
 def choose(
     events: Ints, table: Ints, rare: Bytes, mss: int, tolerance: int, begun: bool, h: Ints, w: Ints, order: Ints,
     fits: Floats, other: Ints, window: Ints, low: Ints, high: Ints, choice: Ints, told: Floats,
@@ -236,7 +282,6 @@ def choose(
     ones fit badly. Parameters as of `choose_all`, for one sender; `h`, `w`, `order`, `fits` and `other` are scratch.
     """
     rows = events.shape[0]
-    nothing = other[:0]
     groups = sends(events)
     near = AS_GOOD + 1 / max(groups, 1)
     tried = 0
@@ -251,8 +296,8 @@ def choose(
             if tried:
                 enough = min(GIVE_UP * (least + near), max(UNEXPLAINED, 2 * least))
                 limit = int(min(enough, 1e6) * groups)
-            set_up(h, table[k], mss, tolerance)
-            fit(events, h, w, nothing if tried else window, limit, groups, fits[tried])
+            set_up(h, table[k], mss, tolerance, np.bool_(False))
+            fit(events, h, w, other[:0] if tried else window, limit, groups, fits[tried])
             least = min(least, fits[tried, MISFIT])
             order[tried] = k
             tried += 1
@@ -261,11 +306,15 @@ def choose(
         best = pick(table, order, fits, tried, near, begun)
     else:
         order[0] = 0
+    held = tried > 0 and begun and table[order[best], CC] != BBR and fits[best, STUCK] > MOSTLY
+    if held:
+        tried = hold(events, table, rare, mss, tolerance, h, w, order, fits, groups)
+        best = pick_held(table, order, fits, tried, near)
     algorithm = table[order[best], CC]
     final = fits[0]
-    if best or not tried:  # else its window was written when it was tried
+    if best or held or not tried:  # else its window was written when it was tried
         final = fits[fits.shape[0] - 1]
-        set_up(h, table[order[best]], mss, tolerance if tried else 0)
+        set_up(h, table[order[best]], mss, tolerance if tried else 0, held)
         fit(events, h, w, window, NO_LIMIT, groups, final)
     fired = first_exit(window)
     for r in range(rows):
@@ -281,7 +330,7 @@ def choose(
         same = begun and algorithm != BBR and table[order[k], CC] == algorithm
         if same and not fits_early(fits[k], fits[best, EARLY]):
             continue
-        set_up(h, table[order[k]], mss, tolerance)
+        set_up(h, table[order[k]], mss, tolerance, held)
         fit(events, h, w, other[:rows], NO_LIMIT, groups, fits[fits.shape[0] - 2])
         for r in range(rows):
             low[r] = min(low[r], other[r, OUT_CWND])
@@ -324,14 +373,13 @@ def choose_all(
     table : int64, shape (hypotheses, HYPOTHESIS_WIDTH)
         All hypotheses.
     rare : uint8, shape (hypotheses,)
-        1 for those that are tried only where no other fits well.
+        1 for those tried only where no other fits well.
     first, beyond : int64, shape (senders,)
         Which of them are about a sender: rows of the table, the most usual first.
     window : int64, shape (n, OUT_WIDTH)
         Out: the window that the chosen one says, see `replay_window`.
     low, high : int64, shape (n,)
-        Out: least and largest window as each event arrives, segments, of all that fit as well, the chosen one among
-        them: where they differ, nobody can tell.
+        Out: least and largest window as each event arrives, segments, of all that fit as well.
     choice : int64, shape (senders, CHOICE_WIDTH), told : float64, shape (senders, TOLD_WIDTH)
         Out.
     """

@@ -5,14 +5,17 @@ from __future__ import annotations
 # --- a hypothesis ----------------------------------------------------------------------------------------------------
 CC, HYSTART, PACED, HYSTART_ERA, INITIAL_WINDOW, MSS, START, TOLERANCE = 0, 1, 2, 3, 4, 5, 6, 7
 GROWN_FROM, OF_LAST_MAX, STOOD, REMEMBERED_RTT, REMEMBERED_TIME = 8, 9, 10, 11, 12
-HYPOTHESIS_WIDTH = 13
+HELD, BLUR = 13, 14
+HYPOTHESIS_WIDTH = 15
 
 RENO, CUBIC, BBR = 0, 1, 2
 #: HYSTART is a mask: the ACK-train and the delay detector of Linux, and HyStart++ of RFC 9406.
 TRAIN, DELAY, PLUS_PLUS = 1, 2, 4
 #: HYSTART_ERA: Linux 5.6 to 6.13 begins a round only once the window has 16 segments; later ones always do.
 ERA_LATE_ROUNDS, ERA_ALL_ROUNDS = 0, 1
-#: TOLERANCE: segments by which the flight may be wrong, where it was not seen at the sender.
+#: TOLERANCE: segments by which the flight may be wrong, where it was not seen at the sender, and BBR's window with it;
+#: BLUR: the same of any hypothesis, where it does not tell the window but the receiver's room.
+#: HELD: something else than the window holds the sender back: what stays unused of it tells nothing.
 #: START: the connection began in the capture, or before it: then in slow start or past it. Past it, CUBIC's epoch began
 #: at the threshold, which was GROWN_FROM/1024 of the window then, and OF_LAST_MAX/1024 of its last maximum (0: none);
 #: of the time for which the window stands at its size, STOOD/1024 were over. BBR remembers a smallest RTT from a time
@@ -61,9 +64,10 @@ PACE_ROOM, BBR_KNOWN_FROM, PRIOR_GUESSED, ROUND_SURPLUS, FIT_UNUSED = 100, 101, 
 # HyStart++: smallest RTT of the round before conservative slow start; and how well the first slow start fits, with the
 # recovery that follows it: reductions seen, segments missed and groups of sends until the second
 CSS_BEFORE, REDUCTIONS, FIT_EARLY, FIT_EARLY_GROUPS = 105, 106, 107, 108
-# whether frames of several segments left the sender
-SUPER_FRAMES = 109
-WINDOW_WIDTH = 110
+# whether frames of several segments left the sender; round trips after which the window was lowered by what was unused
+# and whether the first slow start ended without the hypothesis seeing why
+SUPER_FRAMES, FIT_STUCK, FIT_SURPRISE = 109, 110, 111
+WINDOW_WIDTH = 112
 #: FIT_UNUSED counts windows in parts of this.
 UNUSED_UNIT = 1024
 

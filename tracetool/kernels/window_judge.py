@@ -25,6 +25,7 @@ from tracetool.kernels.window_columns import (
     AT_BEGINNING,
     BBR,
     BBR_RATE,
+    BLUR,
     CC,
     CSS_ROUNDS,
     CWND,
@@ -36,16 +37,20 @@ from tracetool.kernels.window_columns import (
     FIT_JUDGED,
     FIT_ROUNDS,
     FIT_SPREAD,
+    FIT_STUCK,
     FIT_SURPLUS,
+    FIT_SURPRISE,
     FIT_UNUSED,
     FOUND,
     FOUND_BY,
+    HELD,
     HYSTART,
     INFINITE,
     LAST_ACK,
     MSS,
     PACED,
     PLUS_PLUS,
+    REDUCTIONS,
     ROUND_AT_ONCE,
     ROUND_BLOCKED,
     ROUND_DRAINED,
@@ -85,6 +90,12 @@ INITIAL_UNPACED = 10  # Linux does not pace the first ten segments
 
 
 @bare_kernel
+def is_blocked(h: Ints, e: Ints) -> bool:
+    """Whether the receiver's window has no room for another segment."""
+    return 0 <= e[ROOM] < (1 + h[BLUR]) * h[MSS]
+
+
+@bare_kernel
 def lower(w: Ints, h: Ints, e: Ints) -> None:
     """Lower the window by what stayed unused; slow start that hardly grew in a round trip has ended unseen."""
     ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
@@ -99,6 +110,8 @@ def leave_slow_start(w: Ints, h: Ints) -> None:
 
     HyStart++ does so only from conservative slow start: before that nothing is said to have ended it.
     """
+    if w[REDUCTIONS] == 0 and w[SSTHRESH] >= INFINITE:
+        w[FIT_SURPRISE] = 1
     w[SSTHRESH] = max(w[CWND], 2)
     if not h[HYSTART] or w[FOUND]:
         return
@@ -115,7 +128,8 @@ def leave_slow_start(w: Ints, h: Ints) -> None:
 def watch_slow_start(w: Ints, h: Ints, e: Ints, blocked: bool) -> None:
     """In slow start a window runs away within a round trip: end it where many sends in a row left much of it unused."""
     at_once = e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS and not h[PACED] and not blocked
-    if w[CWND] >= w[SSTHRESH] or h[CC] == BBR or not at_once or e[STATE_AFTER] != OPEN or w[UNKNOWN_START]:
+    held = not at_once or e[STATE_AFTER] != OPEN or h[HELD] != 0
+    if w[CWND] >= w[SSTHRESH] or h[CC] == BBR or held or w[UNKNOWN_START]:
         w[STREAK] = 0
         return
     slack = max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0)
@@ -157,7 +171,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
     if w[ROUND_SENDS] > 0:
         w[FIT_ROUNDS] += 1
         backlogged = not w[ROUND_DRAINED] and (h[PACED] or 2 * w[ROUND_AT_ONCE] >= w[ROUND_SENDS])
-        if backlogged and w[SLACK] < INFINITE:
+        if backlogged and w[SLACK] < INFINITE and not h[HELD]:
             w[FIT_JUDGED] += 1
             if not w[ROUND_BLOCKED]:
                 w[WINDOW_SHOWN] = 1
@@ -166,6 +180,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
                 if not w[UNKNOWN_START]:
                     w[FIT_DEFICIT] += min(w[SLACK], MOST_PER_MISS)
                 if e[STATE_AFTER] == OPEN:
+                    w[FIT_STUCK] += 1
                     lower(w, h, e)
     w[SLACK] = INFINITE
     w[SLACK_SEQ] = e[NXT]
@@ -191,7 +206,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
     if e[FIRST_SEND] - e[TIME] <= AT_ONCE_NS:
         w[ROUND_AT_ONCE] += 1
     w[ROUND_TOP] = max(w[ROUND_TOP], e[PIPE_SENT])
-    blocked = 0 <= e[ROOM] < h[MSS]
+    blocked = is_blocked(h, e)
     if blocked:
         w[ROUND_BLOCKED] = 1
     w[SLACK] = min(w[SLACK], 0 if blocked else max(w[CWND] - e[PIPE_SENT] - h[TOLERANCE], 0))

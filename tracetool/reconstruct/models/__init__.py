@@ -70,7 +70,7 @@ class Hypothesis:
         h[wc.HYSTART_ERA] = self.era
         h[wc.PACED] = self.paced
         h[wc.MSS] = mss
-        h[wc.TOLERANCE] = tolerance
+        h[wc.TOLERANCE] = h[wc.BLUR] = tolerance
         h[wc.START] = self.start
         h[wc.GROWN_FROM] = round(self.grown_from * 1024)
         h[wc.STOOD] = round(self.stood * 1024)
