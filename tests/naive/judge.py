@@ -52,6 +52,7 @@ class Judge:
     fired: str | None = None
     surprise: bool = False
     super_frames: bool = False
+    runaways: int = 0
     groups: int = 0
     rounds: int = 0
     judged: int = 0
@@ -143,6 +144,7 @@ class Judge:
         if len(self.streak) == 32:
             streak, self.streak = self.streak, []
             if min(streak) > Fraction(self.cwnd, 8) and not self.drained:
+                self.runaways += 1
                 self.deficit += min(streak[-1], CAP)
                 self.cwnd = event.pipe_sent
                 self.left()
