@@ -12,9 +12,9 @@ from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_choice as choice
 from tracetool.kernels import window_columns as wc
 from tracetool.reconstruct.memory import empty
-from tracetool.reconstruct.models import Hypothesis, hypotheses
+from tracetool.reconstruct.models import Hypothesis, hypotheses, reno
 from tracetool.reconstruct.remembered import remembered
-from tracetool.reconstruct.under_way import Place, distinct, places
+from tracetool.reconstruct.under_way import Place, distinct, grows_as_reno, places
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,9 +109,13 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     for sender in np.flatnonzero(~replayed.begun).tolist():
         mine = slice(at[sender], at[sender + 1])
         if choice.sends(events[mine]) >= choice.TOO_FEW:
-            found[sender] = places(events[mine], int(replayed.mss[sender]), window[mine])
             first[sender] = len(every)
-            every += _usual_first((*distinct(found[sender]), *late))
+            mss = int(replayed.mss[sender])
+            found[sender] = places(events[mine], mss, window[mine])
+            some = (*distinct(found[sender]), *late)
+            if grows_as_reno(events[mine], mss, found[sender], window[mine]):
+                some = (*reno.UNDER_WAY, *some)
+            every += _usual_first(tuple(dict.fromkeys(some)))
             beyond[sender] = len(every)
     made = Choices(
         every,

@@ -15,9 +15,11 @@ import numpy as np
 from tracetool.kernels import cubic_place as cp
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
+from tracetool.kernels import window_choice as choice
 from tracetool.kernels.chance import as_good, as_likely
-from tracetool.kernels.cubic import BETA, BETA_SCALE, SLOWEST_WITHOUT_LOSS
-from tracetool.kernels.window_choice import AS_GOOD_EARLY
+from tracetool.kernels.cubic import BETA, BETA_SCALE, FRIENDLY_PER_ROUND, SLOWEST_WITHOUT_LOSS
+from tracetool.kernels.window_columns import WINDOW_WIDTH
+from tracetool.reconstruct.models import reno
 from tracetool.reconstruct.models.cubic import OF_LAST_MAX, grown
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ REDUCTIONS = rc.OP_TLP_LOSS | rc.OP_CWR | rc.OP_RECOVERY | rc.OP_RTO_REDUCE
 AGREE = 1.1
 #: In fewer events, each of which mostly delivers two segments, no window grows by more than what chance may do: before
 #: any loss CUBIC's does so by one in twenty, and few curves are steeper.
-TOO_SHORT = AS_GOOD_EARLY * SLOWEST_WITHOUT_LOSS // 2
+TOO_SHORT = choice.AS_GOOD_EARLY * SLOWEST_WITHOUT_LOSS // 2
 #: More events show hardly more of the curve, and would take long.
 LONG_ENOUGH = 1 << 15
 #: Places that are tried on the whole flow.
@@ -130,6 +132,37 @@ def places(events: Ints, mss: int, scratch: Ints) -> tuple[Place, ...]:
         Place(grown(part / cp.WHOLE, kinds[last], stood / cp.WHOLE), lost, max(window * part // cp.WHOLE, 2), window)
         for part, last, stood, lost in good.tolist()
     )
+
+
+def grows_as_reno(events: Ints, mss: int, found: Sequence[Place], scratch: Ints) -> bool:
+    """Whether a window grew by so much and so exactly as Reno's that this is no chance.
+
+    Reno's grows by a segment a round trip, CUBIC's by anything: of two that fit as well the one is right that could
+    have been wrong. CUBIC where it follows Reno grows by 8/15 of a segment (RFC 9438, section 4.3), of which Reno
+    misses the rest: half as much is nearer to none.
+
+    Parameters
+    ----------
+    events, mss, scratch
+        As `places` takes them.
+    found : sequence of Place
+        From `places`.
+
+    Examples
+    --------
+    >>> grows_as_reno(events, 1448, places(events, 1448, scratch), scratch)  # doctest: +SKIP
+    False
+    """
+    before = head(events)
+    if len(before) < TOO_SHORT:
+        return False
+    out, fits = scratch[: len(before)], np.empty(choice.FIT_WIDTH)
+    numbers = reno.UNDER_WAY[0].numbers(mss, 0)
+    choice.fit(before, numbers, np.empty(WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, fits)
+    known, missed = out[out[:, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND], float(fits[choice.MISSED])
+    grew = int(known[-1] - known[0]) if len(known) else 0
+    exact = missed <= grew * (1 - FRIENDLY_PER_ROUND) / 2
+    return grew >= choice.AS_GOOD_EARLY and exact and missed <= as_likely(min(one.missed for one in found))
 
 
 def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, bool] | None:
