@@ -8,6 +8,7 @@ window follows a cube whose place depends on the threshold at which its epoch be
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -217,14 +218,16 @@ def _as_likely(shown: Sequence[Place]) -> list[Place]:
 
 
 def distinct(found: Sequence[Place]) -> list[Hypothesis]:
-    """Few of the places, the best first, that differ in their last maximum: the next loss depends on it.
+    """Few of the places, the best of each kind of maximum first: what the next loss makes of it depends on the kind.
 
     Examples
     --------
-    >>> distinct([Place(grown(0.9, 0.0), 1.0, 50, 55), Place(grown(0.89, 0.0), 2.0, 49, 55)])[0].grown_from
+    >>> distinct([Place(grown(0.9, 0.0), 1, 50, 55), Place(grown(0.89, 0.0), 2, 49, 55)])[0].grown_from
     0.9
     """
-    chosen: dict[tuple[float, int], Hypothesis] = {}
+    kinds: dict[float, dict[int, Hypothesis]] = {}
     for one in found:
-        chosen.setdefault((one.hypothesis.of_last_max, round(one.hypothesis.grown_from * cp.COARSE)), one.hypothesis)
-    return list(chosen.values())[:MOST_PLACES]
+        part = round(one.hypothesis.grown_from * cp.COARSE)
+        kinds.setdefault(one.hypothesis.of_last_max, {}).setdefault(part, one.hypothesis)
+    turns = zip_longest(*(kind.values() for kind in kinds.values()))
+    return [one for turn in turns for one in turn if one is not None][:MOST_PLACES]
