@@ -26,6 +26,14 @@ def test_every_packet_and_flow_is_there(tmp_path, packets, flows):
     assert dataset.read("diagnostics").filter(pl.col("severity") == "error").is_empty()
 
 
+def test_connections_under_way_show_no_handshake(tmp_path):
+    write(str(tmp_path / "made.pcap"), 10_000, 30, under_way=True)
+    dataset = ingest(tmp_path / "made.pcap", tmp_path / "out")
+    assert dataset.read("packets").height == 10_000
+    assert dataset.read("packets").filter(pl.col("flags") & 2 > 0).is_empty()
+    assert dataset.read("flows").height == 30
+
+
 def test_row_groups_and_size(tmp_path, monkeypatch):
     from tracetool.packets import decoder
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.cubic import cubic_resume, cubic_update
 from tracetool.kernels.cubic_place import MOST_TRIED, TRIED_WIDTH, search_places
+from tracetool.reconstruct.models import reno
 from tracetool.reconstruct.models.cubic import OF_LAST_MAX, grown
-from tracetool.reconstruct.under_way import LONG_ENOUGH, TOO_SHORT, Place, head, likely, places
+from tracetool.reconstruct.sender import _threshold_before
+from tracetool.reconstruct.under_way import LONG_ENOUGH, TOO_SHORT, Place, distinct, grows_as_reno, head, likely, places
 
 NO_FAST, FAST, NO_MAX = OF_LAST_MAX
 
@@ -35,8 +39,8 @@ def test_the_head_ends_at_the_first_reduction_and_is_not_too_long():
     assert len(head(some)) == 700
 
 
-def capture_of(threshold, last_max, *, before=40, seen=40, rtt=50_000_000, jitter=0):
-    """Events of a CUBIC sender some round trips after its epoch began: each ACK delivers a segment; and its window."""
+def capture_of(threshold, last_max, *, before=40, seen=40, rtt=50_000_000, jitter=0, reno=False):
+    """Events of a sender some round trips after CUBIC's epoch began, each ACK delivers a segment; and its window."""
     rng = np.random.default_rng(jitter)
     w = np.zeros(wc.WINDOW_WIDTH, np.int64)
     w[wc.CWND] = w[wc.SSTHRESH] = threshold
@@ -53,7 +57,7 @@ def capture_of(threshold, last_max, *, before=40, seen=40, rtt=50_000_000, jitte
             una += 1
             cubic_update(w, 1, now)
             w[wc.COUNT] += 1
-            if w[wc.COUNT] >= w[wc.CNT]:
+            if w[wc.COUNT] >= (w[wc.CWND] if reno else w[wc.CNT]):
                 w[wc.COUNT] = 0
                 w[wc.CWND] += 1
             fresh = int(w[wc.CWND]) - (nxt - una)
@@ -122,6 +126,46 @@ def test_no_search_goes_on_beyond_its_room():
     kinds = np.array([round(1024 * last) for last in OF_LAST_MAX])
     out = np.empty((len(events), rw.OUT_WIDTH), np.int64)
     assert search_places(events, grown(1.0, 0.0).numbers(1, 0), kinds, out, tried) == 20
+
+
+@pytest.mark.parametrize(
+    ("how", "exact"),
+    [
+        ({"reno": True, "seen": 12}, True),
+        ({"reno": True, "seen": 5}, False),  # so little may be anything
+        ({"rtt": 5_000_000, "before": 20}, False),  # CUBIC in Reno's region: eight segments in fifteen round trips
+        ({}, False),
+    ],
+)
+def test_growth_that_is_exactly_renos_is_renos(how, exact):
+    events, _ = capture_of(70, 100, **how)
+    assert grows_as_reno(events, 1, found_in(events), np.empty((len(events), rw.OUT_WIDTH), np.int64)) == exact
+
+
+def test_the_places_that_are_tried_differ_in_their_kind_first():
+    some = [place(part, NO_MAX) for part in range(100, 40, -5)] + [place(80), place(90, FAST)]
+    assert [one.of_last_max for one in distinct(some)] == [NO_MAX, NO_FAST, FAST, NO_MAX, NO_MAX, NO_MAX]
+
+
+@pytest.mark.parametrize(
+    ("cwnd", "lost", "threshold"),
+    [
+        ([1, 40, 50, 60, 30], True, 30),  # the next loss halves 60
+        ([1, 25, 45, 60, 30], True, 25),  # of which 25 cannot have been
+        ([1, 40, 50, 60, 61], False, 31),
+        ([1, 1, 1, 1, 1], False, 0),
+    ],
+)
+def test_renos_threshold_is_none_that_its_window_contradicts(cwnd, lost, threshold):
+    window = np.zeros((len(cwnd), rw.OUT_WIDTH), np.int64)
+    window[:, rw.OUT_CWND] = cwnd
+    window[:, rw.OUT_UNKNOWN] = np.array(cwnd) == 1
+    window[:, rw.OUT_GUESSED] = wc.GUESSED
+    if lost:
+        window[-1, [rw.OUT_GUESSED, rw.OUT_SSTHRESH]] = 0, 30
+    choices = SimpleNamespace(window=window, places={}, best=lambda sender: reno.UNDER_WAY[0])
+    _threshold_before(choices, 0, slice(None))
+    assert set(window[: len(cwnd) - lost, rw.OUT_SSTHRESH].tolist()) == {threshold}
 
 
 def test_places_that_agree_are_no_assumption():

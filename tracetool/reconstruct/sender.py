@@ -114,7 +114,8 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
     CUBIC's growth tells it, or some that it may be. Losses recur at the same window where nothing else changes: so the
-    threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window.
+    threshold is assumed to be what the next loss makes it, but no more than the window that had grown from it when it
+    first showed; or, of Reno and without a loss, half of the largest window.
     What an undone reduction made sure of is not undercut. BBR's is the bandwidth-delay product of when it left
     STARTUP, assumed to be that of now.
     """
@@ -126,17 +127,13 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     first = int(np.flatnonzero(guessed)[-1]) + 1  # after the first reduction that was not undone
     reached = int(window[guessed, rw.OUT_CWND].max())
     lost_at = int(window[first - 1, rw.OUT_CWND]) if first < len(window) else 0
-    shown = bool((window[:, rw.OUT_UNKNOWN] == 0).any())
+    shown = window[:first][window[:first, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND]
     told = likely(choices.places.get(sender, ()), lost_at, reached) if algorithm == wc.CUBIC else None
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
     elif told is None and lost_at:
-        known = np.flatnonzero(window[:first, rw.OUT_UNKNOWN] == 0)
-        told = (
-            min(int(window[first, rw.OUT_SSTHRESH]), int(window[known[0], rw.OUT_CWND]) if len(known) else reached),
-            False,
-        )
-    elif told is None and algorithm == wc.RENO and shown:
+        told = min(int(window[first, rw.OUT_SSTHRESH]), int(shown[0]) if len(shown) else reached), False
+    elif told is None and algorithm == wc.RENO and len(shown):
         told = (reached + 1) // 2, False
     threshold, fitted = told or (0, False)
     sure = window[:, rw.OUT_GUESSED] == wc.AT_LEAST
