@@ -38,6 +38,7 @@ from tracetool.kernels.replay_window import (
 )
 from tracetool.kernels.window_choice import (
     BEST,
+    HIDDEN,
     NOTHING_FITS,
     SAID,
     TOLD_MISFIT,
@@ -95,7 +96,7 @@ def sample_rows(
     sharp : bool
         Whether it fits so well that it is exact where the window is filled.
     fits : bool
-        Whether it fits at all.
+        Whether it fits at all, and the flight was seen: else the window has no upper bound.
     margin : float
         Part of the window by which it may be wrong.
     numbers : int64, shape (NUMBERS, rows), words : uint8, shape (WORDS, rows)
@@ -193,8 +194,8 @@ def sample_rows_of_all(
         bbr = hypothesis[CC] == BBR
         at = sample_rows(
             events[a:b], window[a:b], low[a:b], high[a:b], mss[d], hypothesis[PACED] != 0, bbr,
-            told[d, TOLD_MISFIT] < SHARP, choice[d, SAID] != NOTHING_FITS, 2 * MARGIN if bbr else MARGIN, numbers,
-            words, at,
+            told[d, TOLD_MISFIT] < SHARP, choice[d, SAID] != NOTHING_FITS and choice[d, SAID] != HIDDEN,
+            2 * MARGIN if bbr else MARGIN, numbers, words, at,
         )  # fmt: skip
         ends[d] = at
     return at

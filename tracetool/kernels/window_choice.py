@@ -81,9 +81,9 @@ TOO_FEW = 10
 #: segments missed until the second reduction, and groups of sends until then; of the round trips in which it showed,
 #: those after which the window was lowered by what stayed unused.
 MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, EARLY, EARLY_GROUPS, STUCK, FIT_WIDTH = range(11)
-#: What is chosen for a sender: the hypothesis, and what is to be said of it.
+#: What is chosen for a sender: the hypothesis, and what is to be said of it. HIDDEN: when its data left nobody saw.
 BEST, SAID, CHOICE_WIDTH = range(3)
-TOO_LITTLE, NOTHING_FITS, NAMED = range(3)
+TOO_LITTLE, NOTHING_FITS, NAMED, HIDDEN = range(4)
 #: And with it: misfit of the best, and without what it pays for looseness; the part of those as good that agree about
 #: HyStart; confidence.
 TOLD_MISFIT, TOLD_MISSED, TOLD_AGREED, TOLD_CONFIDENCE, TOLD_WIDTH = range(5)

@@ -72,20 +72,27 @@ class Choices:
             return None, None
         if said == choice.NOTHING_FITS:
             return "unknown", 0.0
+        if said == choice.HIDDEN:
+            return self.best(sender).cc, 0.0
         sure = float(self.told[sender, choice.TOLD_CONFIDENCE])
         return self.best(sender).cc, round(min(max(sure, 0.0), 1.0), 3)
 
     def cause_confidence(self, sender: int) -> float:
         """Return how sure the causes of exits are.
 
-        That is the part of those that fit as well and see the same one, less the misfit.
+        That is the part of those that fit as well and see the same one, less the misfit; 0 where departures are hidden.
         """
+        if self.choice[sender, choice.SAID] == choice.HIDDEN:
+            return 0.0
         _, missed, agreed, _ = map(float, self.told[sender])
         return round(agreed * max(0.0, 1 - missed / choice.UNEXPLAINED), 3)
 
 
-def choose(replayed: Replayed, tolerance: Ints) -> Choices:
+def choose(replayed: Replayed, tolerance: Ints, hidden: npt.NDArray[np.bool_] | None = None) -> Choices:
     """Try the hypotheses on the events of senders, and take for each the one that explains its sends best.
+
+    Where nobody saw when its data left, every sender seems to pace at the rate of the bottleneck: BBR, which does, fits
+    them all and is not tried. Another is named where it fits as well as BBR would.
 
     Parameters
     ----------
@@ -93,6 +100,8 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
         The senders.
     tolerance : int64, shape (senders,)
         Segments by which the flight of each may be wrong, where it was not seen at the sender.
+    hidden : bool, shape (senders,), optional
+        Whose departures can only be guessed: by default nobody's.
 
     Returns
     -------
@@ -104,6 +113,11 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
     every = [*begun, *_usual_first(late)]
     first = np.where(replayed.begun, 0, len(begun))
     beyond = np.where(replayed.begun, len(begun), len(every))
+    hidden = np.zeros(senders, np.bool_) if hidden is None else hidden
+    if (hidden & replayed.begun).any():
+        first[hidden & replayed.begun] = len(every)
+        every += [hypothesis for hypothesis in begun if hypothesis.algorithm != wc.BBR]
+        beyond[hidden & replayed.begun] = len(every)
     window = empty((len(events), rw.OUT_WIDTH))
     found: dict[int, tuple[Place, ...]] = {}
     for sender in np.flatnonzero(~replayed.begun).tolist():
@@ -143,12 +157,21 @@ def choose(replayed: Replayed, tolerance: Ints) -> Choices:
         made.choice,
         made.told,
     )
+    _hide(made, hidden)
     for sender in found:
         if made.best(sender).algorithm == wc.BBR:
             mine = slice(at[sender], at[sender + 1])
             _remember(made, sender, mine, events[mine], int(replayed.mss[sender]), int(tolerance[sender]))
     more = [hypothesis.numbers(0, INITIAL_WINDOW) for hypothesis in every[len(made.table) :]]
     return replace(made, table=np.concatenate([made.table, more])) if more else made
+
+
+def _hide(made: Choices, hidden: npt.NDArray[np.bool_]) -> None:
+    """Of senders whose departures are hidden nothing is said but what beats BBR, which fits any of them."""
+    bbr = np.array([made.best(sender).algorithm == wc.BBR for sender in range(len(hidden))], np.bool_)
+    fits = ~bbr & (made.told[:, choice.TOLD_MISFIT] <= choice.LOOSENESS / 2)
+    named = hidden & (made.choice[:, choice.SAID] != choice.TOO_LITTLE)
+    made.choice[named, choice.SAID] = np.where(fits[named], choice.HIDDEN, choice.NOTHING_FITS)
 
 
 def _remember(made: Choices, sender: int, mine: slice, events: Ints, mss: int, tolerance: int) -> None:

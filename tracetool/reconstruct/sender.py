@@ -77,14 +77,12 @@ def infer(batch: Batch, copy: npt.NDArray[np.bool_], asked: Ints, scale_known: n
         mine = slice(found.at[sender], found.at[sender + 1])
         _guess_room(found.events[mine], found.window_raw[mine])
     elsewhere = asked[:, ks.ELSEWHERE] != 0
-    choices = choose(found, np.where(elsewhere, _blur(found), 0))
+    # without its timestamps a sender elsewhere seems to pace at the rate of the bottleneck, whatever it runs
+    choices = choose(found, np.where(elsewhere, _blur(found), 0), elsewhere & ~found.stamped)
     for sender in np.flatnonzero(~found.begun).tolist():
         _threshold_before(choices, sender, slice(found.at[sender], found.at[sender + 1]))
     named = [choices.cc(sender) for sender in range(len(asked))]
-    # without its timestamps a sender elsewhere seems to pace at the rate of the bottleneck, whatever it runs
-    blind = (elsewhere & ~found.stamped).tolist()
-    sure = [0.0 if cc and hidden else confidence for (cc, confidence), hidden in zip(named, blind, strict=True)]
-    return Inferred(found, choices, [cc for cc, _ in named], sure)
+    return Inferred(found, choices, [cc for cc, _ in named], [sure for _, sure in named])
 
 
 def _blur(found: Replayed) -> Ints:
