@@ -154,10 +154,8 @@ def test_a_capture_that_begins_late_shows_the_window_after_a_round_trip(name):
     assert inferred.cc == name.split(",")[0]
 
 
-def test_packets_as_the_receiver_saw_them_give_the_senders_window():
-    packets, truth = simulated("reno")
-    # half a round trip later for data (queueing aside), earlier for ACKs; what the path dropped is never seen
-    path = naive.Path(**SENDERS["reno"][2])
+def at_the_receiver(packets, path):
+    """Half a round trip later for data (queueing aside), earlier for ACKs; what the path dropped is never seen."""
     free = 0.0
     shift = np.full(len(packets), -path.delay // 2)
     keep = np.ones(len(packets), bool)
@@ -174,7 +172,12 @@ def test_packets_as_the_receiver_saw_them_give_the_senders_window():
         shift[i] = int(free) + path.delay // 2 - now
     moved = replace(packets, time_ns=packets.time_ns + shift * 1000)
     order = np.argsort(moved.time_ns[keep], kind="stable")
-    seen = taken(moved, np.flatnonzero(keep)[order])
+    return taken(moved, np.flatnonzero(keep)[order])
+
+
+def test_packets_as_the_receiver_saw_them_give_the_senders_window():
+    packets, truth = simulated("reno")
+    seen = at_the_receiver(packets, naive.Path(**SENDERS["reno"][2]))
     inferred = inferred_of(seen, replace(FACTS, vantage="receiver"))
     times = inferred.samples["time"].to_physical().to_numpy() // 1000
     at = np.clip(np.searchsorted(truth[:, 0], times), 0, len(truth) - 1)
@@ -182,6 +185,87 @@ def test_packets_as_the_receiver_saw_them_give_the_senders_window():
     assert np.quantile(off, 0.5) < 0.05
     assert np.quantile(off, 0.9) < 0.15
     assert inferred.cc == "reno"
+
+
+@pytest.mark.parametrize("name", ["reno", "cubic"])
+def test_without_timestamps_a_receiver_does_not_take_the_bottlenecks_pace_for_bbrs(name):
+    packets, truth = simulated(name)
+    seen = at_the_receiver(packets, naive.Path(**SENDERS[name][2]))
+    nothing = np.full(len(seen), -1, np.int64)
+    seen = replace(seen, tsval=nothing, tsecr=nothing)
+    inferred = inferred_of(seen, replace(FACTS, timestamps=False, vantage="receiver"))
+    samples = inferred.samples
+    at = np.clip(np.searchsorted(truth[:, 0], samples["time"].to_physical().to_numpy() // 1000), 0, len(truth) - 1)
+    assert inferred.cc != "bbr"
+    assert inferred.cc_confidence == 0.0
+    assert samples["cwnd_high_segments"].is_null().all()
+    assert (samples["cwnd_low_segments"].to_numpy() <= truth[at, 1]).mean() > 0.95
+
+
+def test_acks_that_were_overtaken_change_nothing():
+    packets, _ = simulated("reno, losses")
+    heard = np.flatnonzero(~packets.outbound & (packets.flags == 16))
+    # some ACKs come once more, after the third that followed; SACK blocks and all
+    again, after = heard[:-3:5], heard[3::5][: len(heard[:-3:5])]
+    order = np.insert(np.arange(len(packets)), after + 1, again)
+    late = taken(packets, order)
+    late = replace(late, time_ns=np.maximum.accumulate(late.time_ns))
+    plain, with_late = (inferred_of(some, FACTS) for some in (packets, late))
+    times = plain.samples["time"].to_physical().to_numpy()
+    rows = with_late.samples.filter(~pl.int_range(pl.len()).is_in(late_rows(order, again, late)))
+    assert np.array_equal(rows["time"].to_physical().to_numpy(), times)
+    for name in ("cwnd_segments", "ssthresh_segments", "srtt_ns", "ca_state"):
+        assert rows[name].to_list() == plain.samples[name].to_list(), name
+    assert with_late.recoveries.height == plain.recoveries.height
+    assert not with_late.recoveries["undone"].any()
+
+
+def late_rows(order, again, late):
+    """Which samples are of ACKs that came once more: there is one of each ACK."""
+    acks = np.flatnonzero(~late.outbound & (late.flags == 16))
+    first_seen: set[int] = set()
+    rows = []
+    for row, packet in enumerate(order[acks].tolist()):
+        if packet in first_seen:
+            rows.append(row)
+        first_seen.add(packet)
+    assert len(rows) == len(again)
+    return rows
+
+
+def test_a_window_that_is_always_taken_back_is_not_what_holds_a_sender():
+    """A socket that must not send more than a segment a millisecond, over 40 ms: 40 segments, whatever its window."""
+    flags, stamp, rows = 16, 5000, []
+    sent = acked = 0
+    window, least = 10, 40
+    rows.append((0, True, 0, -1, 0, 2))
+    rows.append((least, False, 0, 1, 0, 18))
+    rows.append((least, True, 1, 1, 0, flags))
+    due: list[int] = []
+    for now in range(least, 3000):
+        while due and due[0] <= now:
+            due.pop(0)
+            acked += 1
+            # the kernel lets a window grow to twice of what it is used, in slow start
+            window += window < 2 * least
+            rows.append((now, False, 1, 1 + acked * naive.MSS, 0, flags))
+        if sent - acked < window:
+            rows.append((now + 0.4, True, 1 + sent * naive.MSS, 1, naive.MSS, flags))
+            due.append(now + least)
+            sent += 1
+    columns = {
+        name: [row[k] for row in rows] for k, name in enumerate(("time", "out", "seq", "ack", "payload", "flags"))
+    }
+    columns["time"] = [naive.START_US + round(1000 * time) for time in columns["time"]]
+    columns["tsval"] = [stamp + time // 1000 for time in columns["time"]]
+    columns["tsecr"] = [max(0, tsval - least) for tsval in columns["tsval"]]
+    columns["sack"] = [[] for _ in rows]
+    inferred = inferred_of(FlowPackets(**naive.packets(columns)), FACTS)
+    later = inferred.samples.tail(2000)
+    low, high = later["cwnd_low_segments"].to_numpy(), later["cwnd_high_segments"].fill_null(1 << 40).to_numpy()
+    assert ((low <= 2 * least) & (2 * least <= high)).all()
+    assert set(later["limited_by"].to_list()) <= {"pacing", "app"}
+    assert inferred.cc_confidence < 0.5
 
 
 def test_segment_size_and_clock():

@@ -68,12 +68,12 @@ AS_GOOD = 0.002
 #: when slow start ended, and over a long flow it would not show.
 AS_GOOD_EARLY = MOST_PER_MISS // 2
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
-SELDOM_JUDGED = 0.1
-MOSTLY = 0.5
+SELDOM_JUDGED, MOSTLY = 0.1, 0.5
+#: A window that grows in one round trip and is taken back in the next is lowered in half of them; this is near that.
+TAKEN_BACK = 0.4
 #: A sender that leaves a larger part of its window unused, on average, does not fill it: windows are known so well.
 MOST_UNUSED = 0.02
-#: Fewer groups of sends than this say nothing about the congestion control.
-TOO_FEW = 10
+TOO_FEW = 10  # groups of sends say nothing about the congestion control
 
 #: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
 #: showed, and of the window that stayed unused in these; of the larger groups of sends, those that left as if paced;
@@ -243,8 +243,8 @@ def hold(
 ) -> int:  # fmt: skip
     """Try the usual hypotheses again, but BBR, as those of a sender that something else than its window holds back.
 
-    A window that grows and is taken back in most of its round trips is not what the sender waits for: that is a rate
-    that its socket must not exceed, or its application. Parameters as of `choose`; returns how many were tried.
+    A window that grows and is taken back all the time is not what it waits for: that is a rate that its socket must
+    not exceed, or its application. Parameters as of `choose`; returns how many were tried.
     """
     tried = 0
     for k in range(table.shape[0]):
@@ -258,7 +258,7 @@ def hold(
 
 @bare_kernel
 def pick_held(table: Ints, order: Ints, fits: Floats, tried: int, near: float) -> int:
-    """Return the most usual of those that fit as well as the best: a paced one where the sends look paced."""
+    """Return the most usual of those that fit best: a paced one where the sends look paced."""
     best = paced = -1
     least = math.inf
     for k in range(tried):
@@ -306,7 +306,7 @@ def choose(
         best = pick(table, order, fits, tried, near, begun)
     else:
         order[0] = 0
-    held = tried > 0 and begun and table[order[best], CC] != BBR and fits[best, STUCK] > MOSTLY
+    held = tried > 0 and begun and table[order[best], CC] != BBR and fits[best, STUCK] > TAKEN_BACK
     if held:
         tried = hold(events, table, rare, mss, tolerance, h, w, order, fits, groups)
         best = pick_held(table, order, fits, tried, near)
