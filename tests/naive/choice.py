@@ -118,7 +118,7 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
             limit = int(min(enough, 1e6) * groups) if fits else 1 << 40
             fits.append(fit(events, hypothesis, mss, tolerance, limit, groups))
     best = picked(fits, near, begun)
-    held = begun and best.hypothesis.cc != "bbr" and best.stuck > 0.4
+    held = begun and best.hypothesis.cc != "bbr" and best.stuck > (0.5 if tolerance else 0.4)
     if held:  # it is not its window that this sender waits for
         usual = [h for h in hypotheses if not h.rare and h.cc != "bbr"]
         fits = [fit(events, h, mss, tolerance, unbounded, groups, held=True) for h in usual]

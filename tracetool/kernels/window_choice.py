@@ -60,8 +60,7 @@ WELL = 0.02
 #: A hypothesis that misses this many times as much as the best so far is given up, or one that explains nothing.
 GIVE_UP = 20
 NO_LIMIT = 1 << 62
-#: Limit of the first hypothesis, which has no other to be compared with.
-FIRST_LIMIT = 1 << 40
+FIRST_LIMIT = 1 << 40  # of the first hypothesis, which has no other to be compared with
 #: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
 AS_GOOD = 0.002
 #: Nor by more than this many segments until the second reduction, half of what one odd moment may count: that tells
@@ -70,7 +69,7 @@ AS_GOOD_EARLY = MOST_PER_MISS // 2
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
 SELDOM_JUDGED, MOSTLY = 0.1, 0.5
 #: A window that grows in one round trip and is taken back in the next is lowered in half of them; this is near that.
-TAKEN_BACK = 0.4
+TAKEN_BACK = 0.4  # where the flight was seen: a guess is noise that lowers it, too
 #: A sender that leaves a larger part of its window unused, on average, does not fill it: windows are known so well.
 MOST_UNUSED = 0.02
 TOO_FEW = 10  # groups of sends say nothing about the congestion control
@@ -306,7 +305,8 @@ def choose(
         best = pick(table, order, fits, tried, near, begun)
     else:
         order[0] = 0
-    held = tried > 0 and begun and table[order[best], CC] != BBR and fits[best, STUCK] > TAKEN_BACK
+    held = tried > 0 and begun and table[order[best], CC] != BBR
+    held = held and fits[best, STUCK] > (MOSTLY if tolerance else TAKEN_BACK)
     if held:
         tried = hold(events, table, rare, mss, tolerance, h, w, order, fits, groups)
         best = pick_held(table, order, fits, tried, near)
