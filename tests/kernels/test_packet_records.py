@@ -84,9 +84,10 @@ def test_packed_packets_become_columns_by_flow_and_frame(seed, size, flows, slic
         assert start == len(content)
         read += piece.to_pylist()
     assert sorted(parts) == sorted({batch_of_flow[row["flow"]] for row in read} - {-1})
+    spare = np.full(pr.SPARE_BYTES, 99, np.uint8)
     for batch, some in parts.items():
         mine = [row for row in read if batch_of_flow[row["flow"]] == batch]
-        made, expected = batch_of(Packed(np.concatenate(some), *counts[batch].tolist())), naive.columns(mine)
+        made, expected = batch_of(Packed(np.concatenate([*some, spare]), *counts[batch].tolist())), naive.columns(mine)
         assert made.flows[made.flow].tolist() == expected["flow"]
         for name in naive.NUMBERS:
             assert made.columns[getattr(pr, name), :-1].tolist() == expected[name], name

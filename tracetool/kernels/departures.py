@@ -300,20 +300,17 @@ def sent_again(outbound: Flags, seq: Ints, payload: Ints) -> Ints:
     int64, shape (n, 2)
         Begin, ascending, and the largest end of this range and those before it.
     """
-    again = 0
-    for fill in range(2):
-        if fill:
-            begin, end, order = np.empty(again, np.int64), np.empty(again, np.int64), np.empty(again, np.int64)
-        begun, top, again = False, 0, 0
-        for i in range(len(outbound)):
-            if outbound[i] and payload[i] > 0:
-                if begun and seq[i] < top:
-                    if fill:
-                        begin[again], end[again] = seq[i], min(seq[i] + payload[i], top)
-                    again += 1
-                top = max(top, seq[i] + payload[i]) if begun else seq[i] + payload[i]
-                begun = True
-    sort_positions(begin, end, end, order)
+    begin, end = np.empty(len(outbound), np.int64), np.empty(len(outbound), np.int64)
+    begun, top, again = False, 0, 0
+    for i in range(len(outbound)):
+        if outbound[i] and payload[i] > 0:
+            if begun and seq[i] < top:
+                begin[again], end[again] = seq[i], min(seq[i] + payload[i], top)
+                again += 1
+            top = max(top, seq[i] + payload[i]) if begun else seq[i] + payload[i]
+            begun = True
+    order = np.empty(again, np.int64)
+    sort_positions(begin[:again], end[:again], end[:again], order)
     found = np.empty((again, 2), np.int64)
     for k in range(again):
         found[k, 0] = begin[order[k]]

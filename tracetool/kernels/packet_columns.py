@@ -8,7 +8,7 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.loads import le16, le32, le64
+from tracetool.kernels.loads import le32, le64
 from tracetool.kernels.packet_records import (
     ACK,
     AT_ACK,
@@ -39,12 +39,15 @@ from tracetool.kernels.packet_records import (
     SACK_AT,
     SECTION_BYTES,
     SEGMENTS,
+    SELDOM,
     SEQ,
+    SPARE_BYTES,
     TIME,
     TSECR,
     TSVAL,
     WINDOW,
     WINDOW_RAW,
+    step_of,
 )
 
 if TYPE_CHECKING:
@@ -60,11 +63,12 @@ def number(packed: Bytes, at: int, head: int, place: int, foretold: int) -> tupl
     size = head >> place & 3
     if size == 0:
         return at, foretold
+    more = le64(packed, at)
     if size == 1:
-        return at + 2, foretold + (le16(packed, at) ^ 0x8000) - 0x8000
+        return at + 2, foretold + ((more << 48) >> 48)
     if size == 2:
-        return at + 4, foretold + (le32(packed, at) ^ 0x80000000) - 0x80000000
-    return at + 8, foretold + le64(packed, at)
+        return at + 4, foretold + ((more << 32) >> 32)
+    return at + 8, foretold + more
 
 
 @kernel
@@ -74,18 +78,18 @@ def sections(packed: Bytes, flows: Ints, bounds: Ints) -> int:
     Parameters
     ----------
     packed
-        Sections of flows whose numbers are near each other.
+        Sections of flows whose numbers are near each other, and `SPARE_BYTES` more.
     flows : int64, shape (n,), bounds : int64, shape (n + 1,)
         Out: the flows' numbers, and where the packets of each begin, and their number.
     """
     least = most = le32(packed, 0)
     at = 0
-    while at < len(packed):
+    while at < len(packed) - SPARE_BYTES:
         least, most = min(least, le32(packed, at)), max(most, le32(packed, at))
         at += le32(packed, at + 12)
     counts = np.zeros(most - least + 1, np.int64)
     at = 0
-    while at < len(packed):
+    while at < len(packed) - SPARE_BYTES:
         counts[le32(packed, at) - least] += le32(packed, at + 4)
         at += le32(packed, at + 12)
     count = 0
@@ -124,7 +128,7 @@ def unpack(
     for k in range(count):
         place[k] = bounds[k]
     begin = 0
-    while begin < len(packed):
+    while begin < len(packed) - SPARE_BYTES:
         edge[which[le32(packed, begin) - least] + 1] += le32(packed, begin + 8)
         begin += le32(packed, begin + 12)
     for k in range(count):
@@ -132,7 +136,7 @@ def unpack(
     for c in range(COLUMNS):
         columns[c, size] = 0
     begin = 0
-    while begin < len(packed):
+    while begin < len(packed) - SPARE_BYTES:
         k = which[le32(packed, begin) - least]
         rows = le32(packed, begin + 4)
         at, i, e = begin + SECTION_BYTES, place[k], edge[k]
@@ -153,6 +157,7 @@ def unpack_section(
     """Make columns of the records of a section; returns whether frames fall, within it or from what was before it."""
     none = len(way)  # where all numbers are 0
     last, other = none, none  # packets before: of the direction a2b, and of b2a
+    last_step = other_step = 0
     frame = time = 0
     highest = columns[FRAME, begin - 1] if more else np.int64(-(1 << 62))
     mixed = False
@@ -168,19 +173,29 @@ def unpack_section(
         at, columns[ACK, i] = number(packed, at, head, AT_ACK, columns[ACK, p])
         at, columns[TSVAL, i] = number(packed, at, head, AT_TSVAL, columns[TSVAL, p])
         at, columns[TSECR, i] = number(packed, at, head, AT_TSECR, columns[TSECR, p])
-        at, payload = number(packed, at, head, AT_PAYLOAD, columns[PAYLOAD, p])
-        at, columns[WINDOW, i] = number(packed, at, head, AT_WINDOW, columns[WINDOW, p])
-        at, columns[WINDOW_RAW, i] = number(packed, at, head, AT_RAW, columns[WINDOW_RAW, p])
-        at, columns[IP_ID, i] = number(packed, at, head, AT_IP_ID, columns[IP_ID, p])
-        at, whole = number(
-            packed, at, head, AT_FRAME_BYTES, columns[FRAME_BYTES, p] - columns[PAYLOAD, p] + payload
-        )  # fmt: skip
+        payload = columns[PAYLOAD, p]
+        whole = columns[FRAME_BYTES, p]
         held = columns[CAPTURED, p]
-        at, columns[CAPTURED, i] = number(
-            packed, at, head, AT_CAPTURED, whole if held == columns[FRAME_BYTES, p] else held
-        )  # fmt: skip
-        at, columns[SEGMENTS, i] = number(packed, at, head, AT_SEGMENTS, columns[SEGMENTS, p])
-        at, columns[FLAGS, i] = number(packed, at, head, AT_FLAGS, columns[FLAGS, p])
+        counted = columns[IP_ID, p] + (other_step if back else last_step)
+        if head & SELDOM:
+            at, size = number(packed, at, head, AT_PAYLOAD, payload)
+            at, columns[WINDOW, i] = number(packed, at, head, AT_WINDOW, columns[WINDOW, p])
+            at, columns[WINDOW_RAW, i] = number(packed, at, head, AT_RAW, columns[WINDOW_RAW, p])
+            at, counted = number(packed, at, head, AT_IP_ID, counted)
+            full = columns[CAPTURED, p] == whole
+            at, whole = number(packed, at, head, AT_FRAME_BYTES, whole - payload + size)
+            at, held = number(packed, at, head, AT_CAPTURED, whole if full else held)
+            at, columns[SEGMENTS, i] = number(packed, at, head, AT_SEGMENTS, columns[SEGMENTS, p])
+            at, columns[FLAGS, i] = number(packed, at, head, AT_FLAGS, columns[FLAGS, p])
+            payload = size
+        else:
+            columns[WINDOW, i], columns[WINDOW_RAW, i] = columns[WINDOW, p], columns[WINDOW_RAW, p]
+            columns[SEGMENTS, i], columns[FLAGS, i] = columns[SEGMENTS, p], columns[FLAGS, p]
+        if back:
+            other_step = step_of(counted, columns[IP_ID, p])
+        else:
+            last_step = step_of(counted, columns[IP_ID, p])
+        columns[IP_ID, i], columns[CAPTURED, i] = counted, held
         columns[FRAME, i], columns[TIME, i] = frame, time
         columns[PAYLOAD, i], columns[FRAME_BYTES, i] = payload, whole
         if head & PLACE:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.loads import put16, put32, put64
+from tracetool.kernels.loads import put32, put64
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,11 +31,17 @@ REPLAYED = WINDOW_RAW + 1
 #: Bytes of a section before its records, and those that a record may have beside its SACK edges.
 SECTION_BYTES, RECORD_BYTES = 16, 4 + 14 * 8 + 8 + 4
 EDGE_BYTES = 8
+#: Bytes that are to follow upon packed packets, so that the last number can be read as any other.
+SPARE_BYTES = 8
+#: Identifications of packets are foretold where they go on by no more than this.
+MOST_STEP = 64
 #: The first four bytes of a record: two bits for each number, whether it is of the other direction, has SACK edges, or
 #: another interface or mark (ECN) than the one before.
 AT_FRAME, AT_TIME, AT_SEQ, AT_ACK, AT_TSVAL, AT_TSECR, AT_PAYLOAD, AT_WINDOW, AT_RAW = range(0, 18, 2)
 AT_IP_ID, AT_FRAME_BYTES, AT_CAPTURED, AT_SEGMENTS, AT_FLAGS = range(18, 28, 2)
 B2A, EDGES, PLACE = 1 << 28, 1 << 29, 1 << 30
+#: From the payload on: all numbers of most packets are as foretold.
+SELDOM = (1 << 28) - (1 << AT_PAYLOAD)
 
 
 @bare_kernel
@@ -46,18 +52,26 @@ def is_null(bits: Bytes, at: int) -> bool:
 
 @bare_kernel
 def put_number(packed: Bytes, at: int, head: int, place: int, value: int, foretold: int) -> tuple[int, int]:
-    """Write a number at a byte, and its bits into the head of the record; returns where the next goes, and the head."""
+    """Write a number at a byte, and its bits into the head of the record; returns where the next goes, and the head.
+
+    Eight bytes are written whatever it needs: the next number goes over those that it does not.
+    """
     more = value - foretold
     if more == 0:
         return at, head
+    put64(packed, at, more)
     if -0x8000 <= more < 0x8000:
-        put16(packed, at, more)
         return at + 2, head | 1 << place
     if -0x80000000 <= more < 0x80000000:
-        put32(packed, at, more)
         return at + 4, head | 2 << place
-    put64(packed, at, more)
     return at + 8, head | 3 << place
+
+
+@bare_kernel
+def step_of(value: int, before: int) -> int:
+    """By how much a counter is held to go on: as the last time, but for leaps."""
+    step = value - before
+    return step if -MOST_STEP <= step <= MOST_STEP else 0
 
 
 @kernel
@@ -89,16 +103,16 @@ def pack(
     parts : int64, shape (n, 4)
         Out: of each batch that has rows here its number, its rows and SACK edges, and the byte where its part ends.
     """
-    size = len(frame)
-    last = np.zeros((2, COLUMNS), np.int64)  # the packet before, of each direction
+    rows = len(frame)
+    last, steps = np.zeros((2, COLUMNS), np.int64), np.zeros(2, np.int64)  # the packet before, of each direction
     count = at = begin = 0
-    while begin < size:
+    while begin < rows:
         mine = flow[begin]
         middle = begin
-        while middle < size and flow[middle] == mine and way[middle] == way[begin]:
+        while middle < rows and flow[middle] == mine and way[middle] == way[begin]:
             middle += 1
         end = middle
-        while end < size and flow[end] == mine and way[end] != way[begin]:
+        while end < rows and flow[end] == mine and way[end] != way[begin]:
             end += 1
         if batch_of[mine] < 0:
             begin = end
@@ -109,9 +123,10 @@ def pack(
         section = at
         at += SECTION_BYTES
         for w in range(2):
+            steps[w] = 0
             for c in range(COLUMNS):
                 last[w, c] = 0
-        place = np.int64(-1)  # interface and mark
+        place = np.int64(1 << 62)  # interface and mark: unlike any
         before = 0, 0
         total = 0
         a, b = begin, middle
@@ -142,31 +157,37 @@ def pack(
             value = np.int64(-1) if is_null(no_tsecr, i) else tsecr[i]
             at, head = put_number(packed, at, head, AT_TSECR, value, p[TSECR])
             p[TSECR] = value
-            at, head = put_number(packed, at, head, AT_PAYLOAD, payload[i], p[PAYLOAD])
+            size = payload[i]
+            whole = p[FRAME_BYTES] - p[PAYLOAD] + size
+            held = frame_bytes[i] if p[CAPTURED] == p[FRAME_BYTES] else p[CAPTURED]
             known = not is_null(no_raw, i)
+            unscaled = np.int64(raw[i]) if known else np.int64(-1)
             # a window of 0 needs no scale
-            value = np.int64(0) if known and raw[i] == 0 else np.int64(-1) if is_null(no_window, i) else window[i]
-            at, head = put_number(packed, at, head, AT_WINDOW, value, p[WINDOW])
-            p[WINDOW] = value
-            value = np.int64(raw[i]) if known else np.int64(-1)
-            at, head = put_number(packed, at, head, AT_RAW, value, p[WINDOW_RAW])
-            p[WINDOW_RAW] = value
-            value = np.int64(-1) if is_null(no_ip_id, i) else np.int64(ip_id[i])
-            at, head = put_number(packed, at, head, AT_IP_ID, value, p[IP_ID])
-            p[IP_ID] = value
-            at, head = put_number(
-                packed, at, head, AT_FRAME_BYTES, frame_bytes[i], p[FRAME_BYTES] - p[PAYLOAD] + payload[i]
-            )  # fmt: skip
-            whole = p[CAPTURED] == p[FRAME_BYTES]
-            at, head = put_number(
-                packed, at, head, AT_CAPTURED, captured[i], frame_bytes[i] if whole else p[CAPTURED]
-            )  # fmt: skip
-            p[PAYLOAD], p[FRAME_BYTES], p[CAPTURED] = payload[i], frame_bytes[i], captured[i]
-            at, head = put_number(packed, at, head, AT_SEGMENTS, np.int64(segments[i]), p[SEGMENTS])
-            p[SEGMENTS] = segments[i]
-            value = np.int64(0) if is_null(no_flags, i) else np.int64(flags[i])
-            at, head = put_number(packed, at, head, AT_FLAGS, value, p[FLAGS])
-            p[FLAGS] = value
+            value = np.int64(0) if unscaled == 0 else np.int64(-1) if is_null(no_window, i) else window[i]
+            number = np.int64(-1) if is_null(no_ip_id, i) else np.int64(ip_id[i])
+            bits = np.int64(0) if is_null(no_flags, i) else np.int64(flags[i])
+            counted = p[IP_ID] + steps[int(back)]
+            if (
+                size != p[PAYLOAD]
+                or value != p[WINDOW]
+                or unscaled != p[WINDOW_RAW]
+                or number != counted
+                or frame_bytes[i] != whole
+                or captured[i] != held
+                or segments[i] != p[SEGMENTS]
+                or bits != p[FLAGS]
+            ):
+                at, head = put_number(packed, at, head, AT_PAYLOAD, size, p[PAYLOAD])
+                at, head = put_number(packed, at, head, AT_WINDOW, value, p[WINDOW])
+                at, head = put_number(packed, at, head, AT_RAW, unscaled, p[WINDOW_RAW])
+                at, head = put_number(packed, at, head, AT_IP_ID, number, counted)
+                at, head = put_number(packed, at, head, AT_FRAME_BYTES, frame_bytes[i], whole)
+                at, head = put_number(packed, at, head, AT_CAPTURED, captured[i], held)
+                at, head = put_number(packed, at, head, AT_SEGMENTS, np.int64(segments[i]), p[SEGMENTS])
+                at, head = put_number(packed, at, head, AT_FLAGS, bits, p[FLAGS])
+            steps[int(back)] = step_of(number, p[IP_ID])
+            p[PAYLOAD], p[WINDOW], p[WINDOW_RAW], p[IP_ID] = size, value, unscaled, number
+            p[FRAME_BYTES], p[CAPTURED], p[SEGMENTS], p[FLAGS] = frame_bytes[i], captured[i], segments[i], bits
             mark = np.int64(0) if is_null(no_ecn, i) else np.int64(ecn[i])
             value = mark | (np.int64(-1) if is_null(no_interface, i) else np.int64(interface[i])) << 8
             if value != place:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.track_memory import TICKS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,13 +43,12 @@ def find_echoes(
     skip
         1 for packets to leave out.
     ticks
-        Room for timestamps, ``(n, 2)``.
+        Room for timestamps, ``(TICKS, 2)``.
     echo
         Out: ``(flows, 2)``, nanoseconds from a packet of side a, and of side b, to its echo; -1 unknown.
     handshake
         Out: the same of the SYN or SYN-ACK alone, where it was sent once.
     """
-    size = len(ticks)
     for flow in range(len(bounds) - 1):
         waited = -1  # the side whose SYN-ACK was answered by data, and nothing else of it by anything
         for side in range(2):
@@ -65,12 +65,12 @@ def find_echoes(
                         syn = time[i]
                         syns += 1
                     if tsval[i] >= 0 and (
-                        newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % size, 0]) & 0xFFFFFFFF) < HALF
+                        newest == oldest or 0 < ((tsval[i] - ticks[(newest - 1) % TICKS, 0]) & 0xFFFFFFFF) < HALF
                     ):
-                        ticks[newest % size, 0] = tsval[i]
-                        ticks[newest % size, 1] = time[i]
+                        ticks[newest % TICKS, 0] = tsval[i]
+                        ticks[newest % TICKS, 1] = time[i]
                         newest += 1
-                        oldest = max(oldest, newest - size)
+                        oldest = max(oldest, newest - TICKS)
                     continue
                 if flags[i] & ACK == 0:
                     continue
@@ -83,10 +83,10 @@ def find_echoes(
                         handshake[flow, side] = gap
                 syn = -1
                 if tsecr[i] > 0 and newest > oldest:
-                    while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % size, 0]) & 0xFFFFFFFF) < HALF:
+                    while oldest < newest and 0 < ((tsecr[i] - ticks[oldest % TICKS, 0]) & 0xFFFFFFFF) < HALF:
                         oldest += 1
-                    if oldest < newest and ticks[oldest % size, 0] == tsecr[i]:
-                        gap = time[i] - ticks[oldest % size, 1]
+                    if oldest < newest and ticks[oldest % TICKS, 0] == tsecr[i]:
+                        gap = time[i] - ticks[oldest % TICKS, 1]
                         by_data = False
                         oldest += 1
                 if 0 <= gap < CLOCK_STEP:

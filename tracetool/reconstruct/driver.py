@@ -51,7 +51,7 @@ WRITTEN_ROWS = 1 << 16
 #: Rows of tables that have few are dictionaries until there are so many.
 LISTED_ROWS = 1 << 12
 #: Rows of `flow_stats` are made of so many flows at once, or of the RTT samples of so many packets.
-STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 20
+STATS_FLOWS, STATS_PACKETS = 1 << 13, 1 << 21
 
 
 @dataclass(frozen=True, slots=True)

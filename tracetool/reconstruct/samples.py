@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tracetool.kernels import sample_rows as sr
 from tracetool.reconstruct.batch import DIRECTIONS
+from tracetool.reconstruct.memory import empty
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -61,7 +62,7 @@ def samples_table(found: Inferred, flows: Ints, ways: Ints) -> pa.Table:
     2911
     """
     replayed, choices = found.replayed, found.choices
-    numbers = np.empty((sr.NUMBERS, len(replayed.events)), np.int64)
+    numbers = empty((sr.NUMBERS, len(replayed.events)))
     words = np.empty((sr.WORDS, len(replayed.events)), np.uint8)
     ends = np.zeros(len(flows), np.int64)
     size = sr.sample_rows_of_all(

@@ -175,16 +175,10 @@ def _where(known: npt.NDArray[np.bool_], values: npt.NDArray[Any]) -> pl.Series:
 
 def _spread(counted: Counted) -> pl.DataFrame:
     """RTT samples of each direction's data."""
-    frame = pl.DataFrame(
-        {
-            "at": counted.rtt_at // 2,
-            "way": (counted.rtt_at % 2).astype(np.uint8),
-            "rtt": counted.rtt,
-            "full": counted.rtt_full,
-        }
-    )
-    rtt, full = pl.col("rtt").filter(pl.col("rtt") >= 0), pl.col("rtt").filter(pl.col("full"))
-    return frame.group_by("at", "way").agg(*_described(rtt, "rtt"), *_described(full, "rtt_full"))
+    frame = pl.DataFrame({"of": counted.rtt_at, "rtt": counted.rtt, "full": counted.rtt_full})
+    rtt, full = pl.col("rtt"), pl.col("rtt").filter(pl.col("full"))
+    spread = frame.group_by("of").agg(*_described(rtt, "rtt"), *_described(full, "rtt_full"))
+    return spread.with_columns(at=pl.col("of") // 2, way=(pl.col("of") % 2).cast(pl.UInt8)).drop("of")
 
 
 def _described(values: pl.Expr, name: str) -> list[pl.Expr]:

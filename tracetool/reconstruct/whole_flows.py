@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracetool.kernels import packet_records as pr
+from tracetool.reconstruct.memory import empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,7 +47,7 @@ class Packed(NamedTuple):
     Attributes
     ----------
     content
-        Sections, one after the other.
+        Sections, one after the other, and some spare bytes.
     rows, edges
         How many packets and SACK edges they hold.
     """
@@ -146,11 +147,11 @@ def packed(rows: pa.RecordBatch, batch_of: Ints) -> tuple[Bytes, Ints]:
     given: list[Any] = [_values(columns[name]) for name in ALWAYS]
     given += (part for name in MAYBE for part in (_values(columns[name]), _bits(columns[name])))
     room = rows.num_rows * (pr.SECTION_BYTES + pr.RECORD_BYTES) + int(edges_at[-1] - edges_at[0]) * pr.EDGE_BYTES
-    content, places = np.empty(room, np.uint8), np.empty((rows.num_rows, 4), np.int64)
+    content, places = empty(room, np.uint8), empty((rows.num_rows, 4))
     a2b = words.index("a2b") if "a2b" in words else -1
     given += [edges_at, edges, a2b, batch_of, content, places]
     places = places[: pr.pack(*given)]
-    return content[: places[-1, 3]].copy() if len(places) else content[:0], places
+    return content[: places[-1, 3] if len(places) else 0].copy(), places
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:
@@ -231,7 +232,7 @@ class Pending:
         """All of it, in the order in which it came; any thread may ask."""
         places = np.array(self._places).reshape(-1, 2)
         at = np.append(0, np.cumsum(places[:, 1] - places[:, 0])).tolist()
-        content = np.empty(at[-1], np.uint8)
+        content = np.empty(at[-1] + pr.SPARE_BYTES, np.uint8)
         for k, (part, held) in enumerate(zip(self._slices, self._held, strict=True)):
             begin, end = places[k].tolist()
             mine = content[at[k] : at[k + 1]]
