@@ -141,3 +141,60 @@ def test_the_board_grows_to_all_that_is_outstanding(segments, hole):
     assert events[0, rc.SENT_NEW] == total
     assert events[1, [rc.PIPE_BEFORE, rc.ACKED, rc.NEWLY_DELIVERED]].tolist() == [total] * 3
     assert not why.any()
+
+
+def scene(*packets):
+    """Events of packets after the first ACK: (ms, sent?, segment or number ACKed, blocks, TSval or TSecr)."""
+    first = (0, 0, 1, 1, 0, ACK, [])
+    rows = [
+        (at * MS, 1, 1 + number * MSS, 1, MSS, ACK, [])
+        if out
+        else (at * MS, 0, 1, 1 + number * MSS, 0, ACK, [1 + n * MSS for block in blocks for n in block])
+        for at, out, number, blocks in packets
+    ]
+    return replayed([first, *rows], sack=True)
+
+
+TEN = [(1, 1, n, ()) for n in range(10)]
+#: Half are acknowledged after 20 ms, and two round trips later the end is sent again (RFC 8985, 7.2).
+PROBED = [*TEN, (21, 0, 5, ()), (80, 1, 9, ())]
+
+
+def test_a_probe_of_the_tail_is_none_of_a_loss():
+    """The receiver had it twice (D-SACK): nothing was lost, and the window stays (RFC 8985, 7.4.1)."""
+    events, why = scene(*PROBED, (100, 0, 10, ((9, 10),)))
+    assert np.flatnonzero(why).tolist() == [12]
+    assert why[12] == rc.BY_TLP
+    assert not events[:, rc.OPS].any()
+    assert events[:, rc.NEWLY_LOST].sum() == 0
+
+
+def test_a_probe_that_repaired_a_loss_reduces_the_window():
+    """Nobody had it twice: the tail was lost, and only the probe repaired it (RFC 8985, 7.4.2)."""
+    events, why = scene(*PROBED, (100, 0, 10, ()), (101, 1, 10, ()), (121, 0, 11, ()))
+    assert why[12] == rc.BY_TLP
+    assert events[:, rc.OPS].tolist()[-1] == rc.OP_TLP_LOSS
+    assert events[:-1, rc.OPS].sum() == 0
+    assert events[-1, rc.STATE_AFTER] == rc.OPEN, "over at once"
+
+
+def test_a_timeout_holds_all_for_lost_and_reduces_once():
+    events, why = scene(*TEN, (21, 0, 5, ()), (1021, 1, 5, ()), (3000, 1, 5, ()))
+    assert [why[at] for at in (12, 13)] == [rc.BY_RTO] * 2
+    timeouts = events[events[:, rc.KIND] == rc.ON_RTO]
+    assert timeouts[:, rc.NEWLY_LOST].tolist() == [5, 1], "the second loses the retransmission"
+    assert timeouts[:, rc.OPS].tolist() == [rc.OP_RTO | rc.OP_RTO_REDUCE, rc.OP_RTO]
+    assert timeouts[:, rc.STATE_AFTER].tolist() == [rc.LOSS] * 2
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_reduction_is_undone_where_no_retransmission_was_needed(needed):
+    """The first segment only came late, as the D-SACK says (RFC 2883): what it cost is taken back (RFC 3708)."""
+    blocks = [(21 + n, 0, 0, ((1, 2 + n),)) for n in range(3)]
+    last = () if needed else ((0, 1),)
+    events, why = scene(*TEN, *blocks, (24, 1, 0, ()), (26, 0, 4, ()), (44, 0, 4, last), (60, 0, 10, ()))
+    ops = np.bitwise_or.reduce(events[:, rc.OPS])
+    assert why[14] == rc.BY_FAST
+    assert ops & rc.OP_RECOVERY
+    assert bool(ops & (rc.OP_UNDO | rc.OP_UNDO_LATE)) is not needed
+    assert events[-1, rc.STATE_AFTER] == rc.OPEN

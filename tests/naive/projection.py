@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: ACKs that arrive closer together than this belong to one stretch, over which the data they let go is spread evenly.
 STRETCH_NS = 4_000_000
 #: Data that left within this time of an ACK was let go by it.
-AT_ONCE_NS = 2_000_000
+LET_GO_NS = 2_000_000
 #: A packet that came late is looked for among so many that came before it.
 MOST_LATE = 256
 
@@ -121,7 +121,7 @@ def _departures(packets: FlowPackets, time: Ints, ack: Ints, data: Ints, first: 
     latest = time[data]
     # the sender's own clock, to its tick; the packet that queued least shows how that clock stands
     estimate = np.clip(_by_clock(packets, data, latest), low, np.maximum(high - 1, low))
-    estimate = np.where(estimate - low <= AT_ONCE_NS, low, estimate)
+    estimate = np.where(estimate - low <= LET_GO_NS, low, estimate)
     # in a stretch of ACKs the data goes with them evenly
     freed = np.diff(np.maximum.accumulate(packets.ack[ack]), prepend=packets.ack[ack[0]])
     weight = np.cumsum(np.where(freed > 0, freed, 1448))

@@ -2,7 +2,11 @@
 
 A list of the outstanding segments; after every ACK all of them are looked at again. SACK as RFC 2018 and 6675 have it,
 RACK with its reordering window as RFC 8985 and Linux's `tcp_recovery.c`, without SACK the duplicate ACKs of RFC 6582 as
-`tcp_input.c` counts them. No timestamps, no D-SACK, no timeout: there is no undo. Sequence numbers count segments.
+`tcp_input.c` counts them. Sequence numbers count segments.
+
+No timestamps, no D-SACK, no timeout and no probe of the tail: there is no undo. The twin of timeouts is `sender.py`, a
+whole TCP that runs by its own clock; probes and what is taken back have scenes in `tests/kernels/test_scoreboard.py`,
+whose ends RFC 8985, 2883 and 3522 prescribe.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def inferred_of(packets, facts):
     found = infer(batch_of(packets), copies, asked(facts), np.array([facts.window_scale is not None]))
     one = np.zeros(1, np.int64)
     made = found_tables(found, one, one)
-    frames = {"samples": pl.from_arrow(made.pop("samples"))}
+    frames = {name: pl.from_arrow(made.pop(name)) for name in ("samples", "recoveries")}
     for name, rows in made.items():
         named = tables.from_rows(name, [{"input": "x", **row} for row in rows])
         frames[name] = pl.from_arrow(named).drop("input")

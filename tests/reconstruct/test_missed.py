@@ -50,21 +50,21 @@ def put_back(packets, sack=True):
 
 def same(packets, sack):
     room = len(packets)
-    found = np.zeros((room, ma.MISSED_WIDTH), np.int64)
+    found = np.zeros((room, ma.ACK_WIDTH), np.int64)
     rows = ma.find_missed_acks(
         packets.time_ns, packets.outbound, packets.seq, packets.ack, packets.payload, packets.segments, packets.flags,
         packets.window, packets.tsval, packets.tsecr, packets.ip_id, packets.sack_edges, packets.sack_offsets,
         naive.MSS, sack, found,
     )  # fmt: skip
-    columns = [ma.PLACE, ma.LIKE, ma.AT, ma.NUMBER, ma.TRIM, ma.ECHO]
+    columns = [ma.PLACE, ma.LIKE, ma.AT, ma.ACKED, ma.TRIM, ma.ECHO]
     one_by_one = twin.read(packets)
     assert found[:rows, columns].tolist() == twin.missed_acks(one_by_one, naive.MSS, sack)
-    found = np.zeros((room, md.MISSED_WIDTH), np.int64)
+    found = np.zeros((room, md.DATA_WIDTH), np.int64)
     rows = md.find_missed_data(
         packets.time_ns, packets.outbound, packets.seq, packets.ack, packets.payload, packets.segments, packets.flags,
         packets.tsval, packets.tsecr, packets.ip_id, naive.MSS, TICK, found,
     )  # fmt: skip
-    columns = [md.PLACE, md.LIKE, md.AT, md.NUMBER, md.LENGTH, md.AGAIN]
+    columns = [md.PLACE, md.LIKE, md.AT, md.FIRST, md.LENGTH, md.AGAIN]
     assert found[:rows, columns].tolist() == twin.missed_data(one_by_one, naive.MSS, TICK)
 
 
@@ -116,7 +116,7 @@ def test_what_came_after_the_last_captured_segment_is_listed_in_order():
     stamps[last + 1 :] = stamps[last + 1 :][::-1]
     for each in (alone, dataclasses.replace(alone, tsecr=stamps)):
         same(each, sack=True)
-        found = np.zeros((len(each), md.MISSED_WIDTH), np.int64)
+        found = np.zeros((len(each), md.DATA_WIDTH), np.int64)
         rows = md.find_missed_data(
             each.time_ns, each.outbound, each.seq, each.ack, each.payload, each.segments, each.flags, each.tsval,
             each.tsecr, each.ip_id, naive.MSS, TICK, found,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.clocks import after, nearest_tick
 from tracetool.kernels.sorting import sort_positions
 
 if TYPE_CHECKING:
@@ -21,11 +21,9 @@ SYN, ACK = 2, 16
 #: ACKs that arrive closer together than this belong to one stretch, over which the data they let go is spread evenly.
 STRETCH_NS = 4_000_000
 #: Data that left within this time of an ACK was let go by it.
-AT_ONCE_NS = 2_000_000
+LET_GO_NS = 2_000_000
 #: What an ACK that tells nothing new lets go, bytes: a usual segment.
 SEGMENT_BYTES = 1448
-#: Ticks of timestamp clocks in use, nanoseconds.
-TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000)
 NEVER = 0x7FFFFFFFFFFFFFFF
 #: Packets may on average be so far from their places; more is another method's work.
 MOST_MOVES = 16
@@ -33,13 +31,6 @@ MOST_MOVES = 16
 NEAR = 16
 #: A packet that came late is looked for among so many that came before it.
 MOST_LATE = 256
-
-
-@bare_kernel
-def after(clock: int, base: int) -> int:
-    """Ticks since `base` of a 32-bit clock."""
-    ticks = (clock - base) & 0xFFFFFFFF
-    return ticks - (1 << 32) if ticks >= 1 << 31 else ticks
 
 
 @bare_kernel
@@ -137,13 +128,7 @@ def tick_of(tsval: Ints, time: Ints, data: Ints, echo: int) -> int:
     span = after(tsval[data[echo - 1]], tsval[data[0]])
     if span <= 0:
         return 0
-    elapsed = max(time[data[echo - 1]] - time[data[0]], 1)
-    best, least = 0, math.inf
-    for known in TICKS_NS:
-        off = abs(math.log(known * span / elapsed))
-        if off < least:
-            best, least = known, off
-    return best
+    return nearest_tick(span, time[data[echo - 1]] - time[data[0]])
 
 
 @bare_kernel
@@ -229,7 +214,7 @@ def project(
             high = out[acks[end]] if end <= last else NEVER
             estimate = after(tsval[i], tsval[data[0]]) * tick + offset if tick > 0 else latest
             estimate = min(max(estimate, low), max(high - 1, low))
-            if estimate - low <= AT_ONCE_NS:
+            if estimate - low <= LET_GO_NS:
                 estimate = low
         out[i] = min(estimate, max(latest, low))
     put_before(outbound, seq, payload, tsval, first, out)

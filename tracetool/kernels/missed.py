@@ -127,7 +127,7 @@ def put_back(
         the number of packets.
     """
     captured = n
-    found = np.empty((n, ma.MISSED_WIDTH), np.int64)
+    found = np.empty((n, ma.ACK_WIDTH), np.int64)
     rows = ma.find_missed_acks(
         mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[SEGMENTS, :n], marks[:n],
         mine[WINDOW, :n], mine[TSVAL, :n], mine[TSECR, :n], mine[IP_ID, :n], edges, edges_at[: n + 1], mss, sack, found,
@@ -138,13 +138,13 @@ def put_back(
         )
         for r in range(rows):
             i = found[r, PLACE] + r
-            mine[ACK, i] = found[r, ma.NUMBER]
+            mine[ACK, i] = found[r, ma.ACKED]
             mine[PAYLOAD, i] = mine[SEGMENTS, i] = 0
             marks[i] = MISSED | ACK_FLAG | (ECE_FLAG if found[r, ma.ECHO] else 0)
             if found[r, ma.TRIM]:
                 edges[edges_at[i] + 1] -= found[r, ma.TRIM]
         n += rows
-    lost = np.empty((captured - rows, md.MISSED_WIDTH), np.int64)
+    lost = np.empty((captured - rows, md.DATA_WIDTH), np.int64)
     rows = md.find_missed_data(
         mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[SEGMENTS, :n], marks[:n],
         mine[TSVAL, :n], mine[TSECR, :n], mine[IP_ID, :n], mss, tick, lost,
@@ -157,7 +157,7 @@ def put_back(
         n += rows
         for r in range(rows):
             i = lost[r, PLACE] + r
-            mine[SEQ, i] = lost[r, md.NUMBER]
+            mine[SEQ, i] = lost[r, md.FIRST]
             mine[PAYLOAD, i] = lost[r, md.LENGTH] + mss * lost[r, md.AGAIN]
             mine[SEGMENTS, i] = -(-mine[PAYLOAD, i] // mss)
             if not lost[r, md.AGAIN]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.clocks import after
+from tracetool.kernels.window_judge import AT_ONCE_NS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,22 +26,14 @@ if TYPE_CHECKING:
 FIN, SYN, RST, ACK, ECE, CWR = 1, 2, 4, 16, 64, 128
 #: Columns of what is found: the packet before which the ACK came, the one that it is like, its time, its number, and by
 #: how much its first SACK block is shorter; and whether it echoes a mark (ECN).
-PLACE, LIKE, AT, NUMBER, TRIM, ECHO, MISSED_WIDTH = 0, 1, 2, 3, 4, 5, 6
+PLACE, LIKE, AT, ACKED, TRIM, ECHO, ACK_WIDTH = 0, 1, 2, 3, 4, 5, 6
 #: Identifications count a connection's packets where so many eighths of its packets follow upon the one before.
 MOSTLY_EIGHTHS = 7
 #: A larger leap between two packets is no count of missed ones.
 MOST_MISSED = 16
-#: A sender that is not paced answers an ACK within this time.
-AT_ONCE_NS = 1_000_000
 #: Sends that came after a pause of this part of the time between two ACKs were let go by one between.
 PAUSE_PART = 4
 NEVER = 1 << 62
-
-
-@bare_kernel
-def newer(tick: int, than: int) -> bool:
-    """Whether a 32-bit timestamp is later than another."""
-    return 0 < ((tick - than) & 0xFFFFFFFF) < 0x80000000
 
 
 @bare_kernel
@@ -132,7 +126,7 @@ def find_missed_acks(
         Payload of a full segment, bytes.
     sack : bool
         Whether SACK is in use.
-    found : int64, shape (n, MISSED_WIDTH)
+    found : int64, shape (n, ACK_WIDTH)
         Out: in the order of their places.
     """
     lacking = lacks_data(outbound, seq, payload, flags)
@@ -163,7 +157,7 @@ def find_missed_acks(
             for j in range(a + 1, b):
                 if not outbound[j]:
                     continue
-                echoes = clock >= 0 and tsecr[j] >= 0 and newer(tsecr[j], clock)
+                echoes = clock >= 0 and tsecr[j] >= 0 and after(tsecr[j], clock) > 0
                 if (echoes or seq[j] + payload[j] > edge) and rows < found.shape[0]:
                     clock = tsecr[j]
                     edge = NEVER
@@ -265,7 +259,7 @@ def fill_numbers(
         found[kept, PLACE] = found[r, PLACE]
         found[kept, AT] = found[r, AT]
         found[kept, LIKE] = like
-        found[kept, NUMBER] = number
+        found[kept, ACKED] = number
         last = number
         found[kept, TRIM] = trim
         kept += 1

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.missed_acks import ACK, AT_ONCE_NS, FIN, MOST_MISSED, RST, SYN, counts_packets, leap, newer
+from tracetool.kernels.clocks import after
+from tracetool.kernels.missed_acks import ACK, FIN, MOST_MISSED, RST, SYN, counts_packets, leap
+from tracetool.kernels.replay_columns import MAX_UNSEEN, MAX_UNSEEN_PER_PACKET
+from tracetool.kernels.window_judge import AT_ONCE_NS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,11 +20,7 @@ if TYPE_CHECKING:
 
 #: Columns of what is found: the packet before which it left, the one that it is like, its time, its number and length;
 #: without length so many segments of old data, sent again.
-PLACE, LIKE, AT, NUMBER, LENGTH, AGAIN, MISSED_WIDTH = 0, 1, 2, 3, 4, 5, 6
-#: A hole of more segments than this is no missed frame but another part of the connection.
-MOST_SEGMENTS = 1 << 14
-#: All holes may be so many segments for each packet before them, and those.
-MOST_PER_PACKET = 16
+PLACE, LIKE, AT, FIRST, LENGTH, AGAIN, DATA_WIDTH = 0, 1, 2, 3, 4, 5, 6
 #: The ACK of a segment is looked for among so many packets.
 LOOK_AHEAD = 1 << 11
 
@@ -29,7 +28,7 @@ LOOK_AHEAD = 1 << 11
 @bare_kernel
 def most(packets: int) -> int:
     """Segments that may be missing among so many packets."""
-    return MOST_SEGMENTS + MOST_PER_PACKET * packets
+    return MAX_UNSEEN + MAX_UNSEEN_PER_PACKET * packets
 
 
 @bare_kernel
@@ -108,7 +107,7 @@ def placed(
             return now, time[now]
         if stamp == tsval[before]:
             return before + 1, time[before]
-        if stamp >= 0 and newer(stamp, tsval[before]) and newer(tsval[now], stamp):
+        if stamp >= 0 and after(stamp, tsval[before]) > 0 and after(tsval[now], stamp) > 0:
             at = min(time[before] + ((stamp - tsval[before]) & 0xFFFFFFFF) * tick, time[now])
             place = before + 1
             while place < now and time[place] <= at:
@@ -136,7 +135,7 @@ def find_missed_data(
         Payload of a full segment, bytes.
     tick : int
         Sender's timestamp clock, nanoseconds.
-    found : int64, shape (n, MISSED_WIDTH)
+    found : int64, shape (n, DATA_WIDTH)
         Out: in the order of their places.
     """
     counted = counts_packets(outbound, ip_id, segments, True)
@@ -153,7 +152,7 @@ def find_missed_data(
         if not outbound[i]:
             beyond = ack[i] - nxt if flags[i] & ACK else 0
             count = (beyond + mss - 1) // mss
-            if last >= 0 and beyond > 0 and count <= MOST_SEGMENTS and missed + count <= most(i):
+            if last >= 0 and beyond > 0 and count <= MAX_UNSEEN and missed + count <= most(i):
                 at = time[last]
                 if tsecr[i] >= 0 and tsval[last] >= 0:
                     ticks = (tsecr[i] - tsval[last]) & 0xFFFFFFFF
@@ -167,7 +166,7 @@ def find_missed_data(
                 found[rows, PLACE] = place
                 found[rows, LIKE] = last
                 found[rows, AT] = at
-                found[rows, NUMBER] = nxt
+                found[rows, FIRST] = nxt
                 found[rows, LENGTH] = beyond
                 found[rows, AGAIN] = 0
                 rows += 1
@@ -183,12 +182,12 @@ def find_missed_data(
         if last >= 0:
             hole = max(seq[i] - nxt, 0)
             count = (hole + mss - 1) // mss
-            if count > MOST_SEGMENTS or missed + count > most(i):
+            if count > MAX_UNSEEN or missed + count > most(i):
                 hole = count = 0
             missed += count
             leapt = leap(ip_id, segments, last, i) - since if counted else 0
             if hole > 0 and earlier >= 0 and leapt < count:  # it left before the data that was sent again
-                found[earlier, NUMBER] = nxt
+                found[earlier, FIRST] = nxt
                 found[earlier, LENGTH] = hole
                 found[earlier, AGAIN] = 0
                 count = 0
@@ -199,7 +198,7 @@ def find_missed_data(
                 found[rows, PLACE] = place
                 found[rows, LIKE] = i if place == i else last
                 found[rows, AT] = at
-                found[rows, NUMBER] = nxt
+                found[rows, FIRST] = nxt
                 found[rows, LENGTH] = hole
                 found[rows, AGAIN] = 0
                 rows += 1
@@ -207,7 +206,7 @@ def find_missed_data(
                 found[rows, PLACE] = last + 1
                 found[rows, LIKE] = last
                 found[rows, AT] = time[last]
-                found[rows, NUMBER] = nxt
+                found[rows, FIRST] = nxt
                 found[rows, LENGTH] = 0
                 found[rows, AGAIN] = leapt - count
                 if earlier < 0:

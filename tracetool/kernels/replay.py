@@ -33,6 +33,8 @@ from tracetool.kernels.replay_columns import (
     LAST_TSVAL,
     LAST_TSVAL_TIME,
     LOST_OUT,
+    MAX_UNSEEN,
+    MAX_UNSEEN_PER_PACKET,
     MISSED,
     NEWEST,
     NEXT_PACKET,
@@ -86,12 +88,8 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-#: A hole in the sequence wider than this many segments is no lost frame but another part of the connection.
-MAX_UNSEEN = 1 << 14
 #: A frame, or a hole, is no more segments than this.
 MAX_PER_FRAME = 1 << 14
-#: What the capture missed may be this many segments for each packet that it has.
-MAX_UNSEEN_PER_PACKET = 16
 #: Outstanding segments beyond which the oldest are given up: a window of a gigabyte of small segments.
 MAX_OUTSTANDING = 1 << 20
 INITIAL_RTO_NS = 1_000_000_000

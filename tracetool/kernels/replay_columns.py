@@ -15,6 +15,10 @@ SACKED, LOST, RETRANS, EVER_RETRANS, UNSEEN, STALE, ONLY_ONCE = 1, 2, 4, 8, 16, 
 #: Flag of a packet that was not captured, but put back (`tracetool.kernels.missed`): beyond those that TCP has.
 MISSED = 1 << 15
 
+#: A hole in the sequence wider than this many segments is no lost frame but another part of the connection; and all
+#: that the capture missed may be so many segments for each packet that it has, and those.
+MAX_UNSEEN, MAX_UNSEEN_PER_PACKET = 1 << 14, 16
+
 # --- the sender's state, without what depends on the congestion control ----------------------------------------------
 HEAD, TAIL, OLDEST, NEWEST = 0, 1, 2, 3  # segments outstanding are HEAD..TAIL-1; ends of the list by time of sending
 SND_UNA, SND_NXT, SND_WND, MAX_WND = 4, 5, 6, 7

@@ -7,13 +7,13 @@ processor's cache meanwhile.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.clocks import after, nearest_tick
 from tracetool.kernels.departures import in_order, project, sent_again
 from tracetool.kernels.missed import put_back
 from tracetool.kernels.packet_records import (
@@ -48,8 +48,6 @@ SYN = 2
 TIMESTAMP_OPTION_BYTES = 12
 #: No TCP sends smaller full segments (Linux: TCP_MIN_MSS, with its options).
 LEAST_SEGMENT_BYTES = 48
-#: Ticks of timestamp clocks in use, nanoseconds: 1 us, 1 ms, 4 ms and 10 ms, 100 ms.
-TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
 USUAL_TICK_NS = 1_000_000
 
 
@@ -90,16 +88,8 @@ def timestamp_tick(outbound: Flags, tsval: Ints, time: Ints) -> int:
             last = i
     if first == last:
         return USUAL_TICK_NS
-    ticks = (tsval[last] - tsval[first]) & 0xFFFFFFFF
-    if ticks <= 1 or ticks >= 1 << 31:
-        return USUAL_TICK_NS
-    tick = max((time[last] - time[first]) / ticks, 1e-9)
-    best, least = USUAL_TICK_NS, math.inf
-    for known in TICKS_NS:
-        off = abs(math.log(known / tick))
-        if off < least:
-            best, least = known, off
-    return best
+    ticks = after(tsval[last], tsval[first])
+    return nearest_tick(ticks, time[last] - time[first]) if ticks > 1 else USUAL_TICK_NS
 
 
 @bare_kernel

@@ -96,7 +96,7 @@ def found_tables(found: Inferred, flows: Ints, ways: Ints) -> dict[str, Made]:
     Returns
     -------
     dict
-        A table of samples, and of the others, which are few, rows.
+        Tables of samples and recoveries, and of slow starts, which are few, rows.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def found_tables(found: Inferred, flows: Ints, ways: Ints) -> dict[str, Made]:
     """
     return {
         "samples": samples_table(found, flows, ways),
-        "recoveries": _keyed(recoveries(found), flows, ways),
+        "recoveries": recoveries(found, flows, ways),
         "slow_starts": _keyed(slow_starts(found), flows, ways),
     }
 

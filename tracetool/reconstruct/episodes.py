@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from tracetool.kernels import episodes as kernels
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
+from tracetool.reconstruct.batch import DIRECTIONS
+from tracetool.reconstruct.samples import dictionary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -139,38 +142,47 @@ def _exit(past: _Past, end: int) -> tuple[str | None, str]:
     return None, "the window reached ssthresh"
 
 
-def recoveries(found: Inferred) -> list[list[dict[str, Any]]]:
-    """Rows of `recoveries` (without input, flow and direction) of each sender: every reduction of the window.
+def recoveries(found: Inferred, flows: Ints, ways: Ints) -> pa.Table:
+    """Every reduction of the window of some senders: rows of `recoveries` without the column `input`.
 
     Parameters
     ----------
     found : Inferred
-        What the inference says of some senders.
+        What the inference says of them.
+    flows, ways
+        Flow number of each, and the direction of its data (0 for a2b).
 
     Returns
     -------
-    list of list of dict
-        Times in nanoseconds.
+    pyarrow.Table
+        Words are dictionaries.
+
+    Examples
+    --------
+    >>> recoveries(infer(batch, copy, asked, known), flows, ways)["kind"].value_counts()  # doctest: +SKIP
     """
     events, window = found.replayed.events, found.choices.window
-    rows: list[list[dict[str, Any]]] = [[] for _ in found.cc]
     reduced = np.empty((len(events), kernels.REDUCTION_WIDTH), np.int64)
     count = kernels.reductions(events, found.replayed.at, reduced)
-    for sender, begin, end, lost, undone in reduced[:count].tolist():
-        op = int(events[begin, rc.OPS])
-        counts = not op & rc.OP_RTO or bool(op & rc.OP_RTO_REDUCE)  # one timeout a window reduces, the next do not
-        before = int(window[begin, rw.OUT_PRIOR if counts and window[begin, rw.OUT_PRIOR] else rw.OUT_CWND])
-        after = int(window[begin, rw.OUT_SSTHRESH_AFTER])
-        rows[sender].append(
-            {
-                "start": int(events[begin, rc.TIME]),
-                "end": int(events[end, rc.TIME]) if end >= 0 else None,
-                "kind": "rto" if op & rc.OP_RTO else "cwr" if op & rc.OP_CWR else "fast",
-                "cwnd_before_segments": before,
-                "ssthresh_after_segments": after if after < wc.INFINITE else None,
-                "beta": after / before if counts and after < wc.INFINITE and before else None,
-                "lost_segments": lost,
-                "undone": bool(undone),
-            }
-        )
-    return rows
+    sender, begin, end, lost, undone = reduced[:count].T
+    op, prior = events[begin, rc.OPS], window[begin, rw.OUT_PRIOR]
+    rto, cwr = op & rc.OP_RTO != 0, op & rc.OP_CWR != 0
+    counts = ~rto | (op & rc.OP_RTO_REDUCE != 0)  # one timeout a window reduces, the next do not
+    before = np.where(counts & (prior != 0), prior, window[begin, rw.OUT_CWND])
+    after = window[begin, rw.OUT_SSTHRESH_AFTER]
+    unknown = after >= wc.INFINITE
+    time = pa.timestamp("ns", "UTC")
+    return pa.table(
+        {
+            "flow": pa.array(flows.astype(np.int32)[sender]),
+            "direction": dictionary(ways[sender], DIRECTIONS),
+            "start": pa.array(events[begin, rc.TIME]).view(time),
+            "end": pa.array(events[np.maximum(end, 0), rc.TIME], mask=end < 0).view(time),
+            "kind": dictionary(np.where(rto, 0, np.where(cwr, 1, 2)), ("rto", "cwr", "fast")),
+            "cwnd_before_segments": pa.array(before),
+            "ssthresh_after_segments": pa.array(after, mask=unknown),
+            "beta": pa.array(after / np.maximum(before, 1), mask=~counts | unknown | (before == 0)),
+            "lost_segments": pa.array(np.ascontiguousarray(lost)),
+            "undone": pa.array(undone != 0),
+        }
+    )
