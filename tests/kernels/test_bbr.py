@@ -10,17 +10,24 @@ from tests.naive.bbr import Policer, WindowedMax
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels._jit import kernel
+from tracetool.kernels.bbr import bdp
 from tracetool.kernels.bbr_policer import BW_UNIT, watch_policer
 from tracetool.kernels.window_pace import LONGEST_NS, watch_pace
 from tracetool.kernels.windowed_max import running_max
 
 MSS = 1448
+HIGH_GAIN = 739  # 2/ln 2, in 1/256
 
 
 @kernel
 def take(w, window, time, value):
     running_max(w, 0, window, time, value)
     return w[1]
+
+
+@kernel
+def product(w, rate, gain):
+    return bdp(w, rate, gain)
 
 
 @kernel
@@ -140,3 +147,16 @@ def test_a_pause_of_any_length_leaves_the_pace_in_bounds(pause):
     missing = min(rate * (pause // 1000) * wc.PACE_UNIT // (MSS * 1_000_000) - 500 * wc.PACE_UNIT, 500 * wc.PACE_UNIT)
     expected = missing - (65536 // MSS) * wc.PACE_UNIT if 5_000_000 <= pause <= LONGEST_NS else 0
     assert w[wc.FIT_PACED] == max(expected, 0)
+
+
+@given(st.integers(0, 1 << 44), st.integers(1, 1 << 62))
+def test_a_rate_or_time_that_no_path_has_makes_no_negative_window(rate, rtt):
+    """Products are bounded by 64 bits, as the clocks of a capture are not."""
+    w = np.zeros(wc.WINDOW_WIDTH, np.int64)
+    w[wc.BBR_MIN_RTT] = rtt
+    whole = rate * (rtt // 1000) * HIGH_GAIN
+    made = product(w, rate, HIGH_GAIN)
+    if whole < 1 << 61:
+        assert made == -(-(whole >> 8) // BW_UNIT)
+    else:
+        assert 0 < made <= wc.INFINITE

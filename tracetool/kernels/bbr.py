@@ -53,6 +53,7 @@ from tracetool.kernels.window_columns import (
     BBR_ROUNDS,
     CWND,
     DRAIN,
+    INFINITE,
     LT_BW,
     LT_USED,
     MSS,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
 
 UNIT = 256  # gains are in 1/256
+MOST_PRODUCT = 1 << 62  # rates and times that no path has may have larger ones
 HIGH_GAIN, DRAIN_GAIN, CWND_GAIN = 739, 88, 512
 BW_ROUNDS = 10
 MIN_RTT_WINDOW_NS = 10_000_000_000
@@ -131,7 +133,10 @@ def bdp(w: Ints, bw: int, gain: int) -> int:
     """Bandwidth-delay product times a gain, segments (`bbr_bdp`)."""
     if w[BBR_MIN_RTT] <= 0:
         return INIT_CWND
-    product = (bw * (w[BBR_MIN_RTT] // 1000) * gain) >> 8
+    rtt = w[BBR_MIN_RTT] // 1000
+    if float(bw) * rtt * gain > MOST_PRODUCT:
+        return INFINITE
+    product = (bw * rtt * gain) >> 8
     return (product + BW_UNIT - 1) // BW_UNIT
 
 
@@ -197,7 +202,8 @@ def update_aggregation(w: Ints, e: Ints) -> None:
             w[BBR_AGGREGATED_ROUNDS] = 0
             w[BBR_AGGREGATED_INDEX] = 1 - w[BBR_AGGREGATED_INDEX]
             w[BBR_AGGREGATED + w[BBR_AGGREGATED_INDEX]] = 0
-    expected = bandwidth(w) * ((e[TIME] - w[BBR_ACK_EPOCH]) // 1000) // BW_UNIT
+    bw, elapsed = bandwidth(w), (e[TIME] - w[BBR_ACK_EPOCH]) // 1000
+    expected = bw * elapsed // BW_UNIT if float(bw) * elapsed < MOST_PRODUCT else INFINITE
     if w[BBR_ACK_EPOCH_ACKED] <= expected or w[BBR_ACK_EPOCH_ACKED] + acked >= AGGREGATION_RESET:
         w[BBR_ACK_EPOCH_ACKED] = 0
         w[BBR_ACK_EPOCH] = e[TIME]

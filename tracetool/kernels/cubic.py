@@ -34,6 +34,7 @@ BETA, BETA_SCALE = 717, 1024
 C_SCALED = 410  # C = 0.4, as bic_scale * 10 / 1024
 FRIENDLY_SCALE = 15  # 8 * (1024 + 717) / 3 / (1024 - 717): tcp_cwnd grows one per 15/8 windows
 CUBE_FACTOR = (1 << 40) // C_SCALED
+LONGEST_NS = 1 << 52  # 52 days: no epoch lasts so long, and products of longer times would not fit
 FRIENDLY_PER_ROUND = 8 / 15
 SLOWEST_WITHOUT_LOSS = 20  # before any loss the window grows by a segment in 20 at least
 #: A jiffy is 1, 4 or 10 ms; what Linux does once per jiffy or per HZ/32 is done at these times here.
@@ -93,7 +94,7 @@ def cubic_update(w: Ints, acked: int, now: int) -> None:
             else:
                 w[K] = cubic_root(CUBE_FACTOR * (w[LAST_MAX] - cwnd))
                 w[ORIGIN] = w[LAST_MAX]
-        t = (now - w[EPOCH] + w[DELAY_MIN]) * 1024 // 1_000_000_000
+        t = min(now - w[EPOCH] + w[DELAY_MIN], LONGEST_NS) * 1024 // 1_000_000_000
         # beyond 2^17/1024 s from the plateau the cube would overflow, and the growth is at its limit anyhow
         offset = min(abs(t - w[K]), 1 << 17)
         delta = (C_SCALED * offset * offset * offset) >> 40
@@ -127,7 +128,7 @@ def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
     w[ORIGIN] = max(w[LAST_MAX], start)
     w[K] = cubic_root(CUBE_FACTOR * (w[ORIGIN] - start))
     grown, line, age, reached = float(start), float(start), 0, -1
-    step = max(srtt // STEPS_PER_ROUND, 1)
+    step = min(max(srtt // STEPS_PER_ROUND, 1), LONGEST_NS // MOST_STEPS)
     for _ in range(MOST_STEPS):
         if reached < 0 and grown >= looked_for:
             reached = age

@@ -74,6 +74,8 @@ NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE =
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 #: A longer round trip (five times the longest timer) is a step of the clock.
 CLOCK_STEP = 600_000 * MS
+#: Clocks may show any time: products of longer pauses would not fit.
+FOREVER = 1 << 58
 #: A window is smaller (RFC 7323), so a number further ahead is no gap.
 WINDOW = 1 << 30
 
@@ -252,7 +254,7 @@ def _follow(
                     whole = max(segments[i], 1)
                     again_segments[i] = whole if old >= end - start else max(1, -(-whole * old // (end - start)))
                     kind[i] = RETRANSMISSION
-                    quiet = now - timer - behind
+                    quiet = min(now - timer - behind, FOREVER)
                     expired = at_head and 10 * quiet >= 9 * timeout(srtt, rttvar, backoff, behind)
                     trigger[i], evidence[i] = why(
                         flags[i], una, nxt, below, at_head, sack_ok != 0, sacked_to, duplicates, recovery_to, loss_to,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 US = 1_000
 HALF, WORD = 1 << 31, 0xFFFFFFFF  # of the timestamps' 32 bits
+MOST_US = 1 << 31  # of longer times the squares would not fit
 TICKS = 8192  # timestamps remembered
 RECENT = 512  # retransmissions remembered for a late DSACK
 
@@ -67,7 +68,7 @@ def add(total: Ints, count: int, least: int, value: int) -> None:
     total[least] = value if total[count] == 0 else min(total[least], value)
     total[least + 1] = max(total[least + 1], value)
     total[least + 2] += value
-    total[least + 3] += (value // US) ** 2
+    total[least + 3] = min(total[least + 3] + min(value // US, MOST_US) ** 2, MOST_US**2 - 1)
     total[count] += 1
 
 
