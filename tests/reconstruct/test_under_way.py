@@ -196,6 +196,11 @@ def test_what_was_passed_unharmed_is_believed_before_the_better_fit():
     assert likely([place(80), place(86, missed=5), place(75, missed=3)], 0, 118) == (86, False)  # 114, 122 and 107
 
 
+def test_of_places_that_fit_alike_the_middle_one_is_taken():
+    some = [place(threshold, FAST) for threshold in range(83, 98)]
+    assert likely(some, 0, 128) == (94, False)  # of 91 to 97, whose loss was beyond 128
+
+
 def test_nothing_is_told_where_the_window_never_showed():
     assert likely([place(0)], 100, 100) is None
 

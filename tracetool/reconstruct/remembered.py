@@ -110,8 +110,12 @@ def remembered(events: Ints, mss: int, tolerance: int) -> list[Hypothesis]:
     numbers = remembering(smallest, measured).numbers(mss, 0, tolerance)
     count = bm.search_rtts(head, numbers, smallest, largest, step, 1 - FINEST, rtts, missed)
     rtts, missed = rtts[:count], missed[:count]
-    likely = rtts[missed <= as_good(float(missed.min()))]
+    order = np.argsort(rtts)
+    rtts, missed = rtts[order], missed[order]
+    good = np.flatnonzero(missed <= as_good(float(missed.min())))
+    # where between two tries it ceases to fit, nobody looked
+    least, most = rtts[max(good[0] - 1, 0)], rtts[min(good[-1] + 1, count - 1)]
     same = rtts[missed <= as_likely(float(missed.min()))]  # nothing tells them apart: the middle one is taken
     middle = (float(same.min()) * float(same.max())) ** 0.5
     best = int(same[np.argmin(np.abs(same - middle))])
-    return [remembering(at, measured) for at in dict.fromkeys((best, int(likely.min()), int(likely.max())))]
+    return [remembering(at, measured) for at in dict.fromkeys((best, int(least), int(most)))]

@@ -172,8 +172,9 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
     The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
     it after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that
     miss least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
-    unharmed: the place is taken whose loss was nearest to the next one, or, without one, the nearest beyond the largest
-    window, if need be of those that fit worse, or the last before it.
+    unharmed: the place is taken whose loss was nearest to the next one; or, without one, the kind with the nearest
+    beyond the largest window, and of its places beyond that, which nothing tells apart, the middle one; if need be the
+    nearest of those that fit worse, or the last before it.
 
     Parameters
     ----------
@@ -201,10 +202,14 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
     fitted = max(one.shown for one in near) <= AGREE * min(one.shown for one in near)
     if lost_at:
         return min(near, key=lambda one: abs(one.lost_at - lost_at)).threshold, fitted
-    for some in (near, shown):
-        beyond = [one for one in some if one.lost_at > reached]
-        if beyond:
-            return min(beyond, key=lambda one: one.lost_at).threshold, fitted and some is near
+    beyond = [one for one in near if one.lost_at > reached]
+    if beyond:
+        kind = min(beyond, key=lambda one: one.lost_at).hypothesis.of_last_max
+        alike = sorted({one.threshold for one in beyond if one.hypothesis.of_last_max == kind})
+        return alike[len(alike) // 2], fitted
+    beyond = [one for one in shown if one.lost_at > reached]
+    if beyond:
+        return min(beyond, key=lambda one: one.lost_at).threshold, False
     return max(near, key=lambda one: one.lost_at).threshold, fitted
 
 
