@@ -153,6 +153,7 @@ def test_the_places_that_are_tried_differ_in_their_kind_first():
         ([1, 40, 50, 60, 30], True, 30),  # the next loss halves 60
         ([1, 25, 45, 60, 30], True, 25),  # of which 25 cannot have been
         ([1, 40, 50, 60, 61], False, 31),
+        ([1, 25, 50, 60, 61], False, 25),
         ([1, 1, 1, 1, 1], False, 0),
     ],
 )

@@ -112,8 +112,8 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
     CUBIC's growth tells it, or some that it may be. Losses recur at the same window where nothing else changes: so the
-    threshold is assumed to be what the next loss makes it, but no more than the window that had grown from it when it
-    first showed; or, of Reno and without a loss, half of the largest window.
+    threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window; but
+    no more than the window that had grown from it when it first showed.
     What an undone reduction made sure of is not undercut. BBR's is the bandwidth-delay product of when it left
     STARTUP, assumed to be that of now.
     """
@@ -132,7 +132,7 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     elif told is None and lost_at:
         told = min(int(window[first, rw.OUT_SSTHRESH]), int(shown[0]) if len(shown) else reached), False
     elif told is None and algorithm == wc.RENO and len(shown):
-        told = (reached + 1) // 2, False
+        told = min((reached + 1) // 2, int(shown[0])), False
     threshold, fitted = told or (0, False)
     sure = window[:, rw.OUT_GUESSED] == wc.AT_LEAST
     window[guessed & ~sure, rw.OUT_SSTHRESH] = threshold
