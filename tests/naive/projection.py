@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 STRETCH_NS = 4_000_000
 #: Data that left within this time of an ACK was let go by it.
 LET_GO_NS = 2_000_000
+TICKS_NS = (1_000, 1_000_000, 4_000_000, 10_000_000, 100_000_000)
 #: A packet that came late is looked for among so many that came before it.
 MOST_LATE = 256
 
@@ -153,7 +154,7 @@ def _by_clock(packets: FlowPackets, data: Ints, latest: Ints) -> Ints:
     if span <= 0:
         return latest
     elapsed = int(latest[-1] - latest[0])
-    tick = min((1_000, 1_000_000, 4_000_000, 10_000_000), key=lambda known: abs(np.log(known * span / max(elapsed, 1))))
+    tick = min(TICKS_NS, key=lambda known: abs(np.log(known * span / max(elapsed, 1))))
     return ticks * tick + int((latest - ticks * tick).min())
 
 

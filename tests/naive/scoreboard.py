@@ -6,7 +6,7 @@ RACK with its reordering window as RFC 8985 and Linux's `tcp_recovery.c`, withou
 
 No timestamps, no D-SACK, no timeout and no probe of the tail: there is no undo. The twin of timeouts is `sender.py`, a
 whole TCP that runs by its own clock; probes and what is taken back have scenes in `tests/kernels/test_scoreboard.py`,
-whose ends RFC 8985, 2883 and 3522 prescribe.
+whose ends RFC 8985, 2883 and 3708 prescribe.
 """
 
 from __future__ import annotations

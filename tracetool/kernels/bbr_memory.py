@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEAST_PART = 1 / 8
 #: No search tries more.
 MOST_TRIED = 1 << 9
-LEAST_RTT_NS = 1000
+LEAST_RTT_NS = 1000  # the kernel counts them in microseconds
 
 
 @kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.window_choice import AS_GOOD_EARLY
 
-#: What even the best misses are odd moments, which no hypothesis foresees: as many of them as may favour a wrong one.
+#: What even the best misses are odd moments, which no hypothesis foresees: half of them may favour a wrong one.
 PART = 1 / 2
 #: Between replays that miss hardly more than the best there is no difference: so many segments, and this part.
 HARDLY, HARDLY_PART = 2, 1 / 10

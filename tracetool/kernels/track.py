@@ -74,8 +74,7 @@ NOTHING, NEW, RETRANSMISSION, SPURIOUS, OUT_OF_ORDER, KEEP_ALIVE, WINDOW_PROBE =
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 #: A longer round trip (five times the longest timer) is a step of the clock.
 CLOCK_STEP = 600_000 * MS
-#: Clocks may show any time: products of longer pauses would not fit.
-FOREVER = 1 << 58
+FOREVER = 1 << 58  # clocks may show any time, and products of longer pauses would not fit
 #: A window is smaller (RFC 7323), so a number further ahead is no gap.
 WINDOW = 1 << 30
 

@@ -64,7 +64,7 @@ PACE_ROOM, BBR_KNOWN_FROM, PRIOR_GUESSED, ROUND_SURPLUS, FIT_UNUSED = 100, 101, 
 # HyStart++: smallest RTT of the round before conservative slow start; and how well the first slow start fits, with the
 # recovery that follows it: reductions seen, segments missed and groups of sends until the second
 CSS_BEFORE, REDUCTIONS, FIT_EARLY, FIT_EARLY_GROUPS = 105, 106, 107, 108
-# whether frames of several segments left the sender; round trips after which the window was lowered by what was unused
+# whether frames of several segments left the sender; round trips after which the window was lowered by what was unused;
 # and whether the first slow start ended without the hypothesis seeing why
 SUPER_FRAMES, FIT_STUCK, FIT_SURPRISE = 109, 110, 111
 WINDOW_WIDTH = 112

@@ -168,7 +168,7 @@ def choose(replayed: Replayed, tolerance: Ints, hidden: npt.NDArray[np.bool_] | 
 
 def _hide(made: Choices, hidden: npt.NDArray[np.bool_]) -> None:
     """Of senders whose departures are hidden nothing is said but what beats BBR, which fits any of them."""
-    bbr = np.array([made.best(sender).algorithm == wc.BBR for sender in range(len(hidden))], np.bool_)
+    bbr = made.table[made.choice[:, choice.BEST], wc.CC] == wc.BBR
     fits = ~bbr & (made.told[:, choice.TOLD_MISFIT] <= choice.LOOSENESS / 2)
     named = hidden & (made.choice[:, choice.SAID] != choice.TOO_LITTLE)
     made.choice[named, choice.SAID] = np.where(fits[named], choice.HIDDEN, choice.NOTHING_FITS)

@@ -40,6 +40,11 @@ def empty(shape: int | tuple[int, ...], kind: npt.DTypeLike = np.int64) -> npt.N
     shape, kind
         As `numpy.empty` takes them.
 
+    Returns
+    -------
+    numpy.ndarray
+        Whatever was in that memory.
+
     Examples
     --------
     >>> empty((3, 1 << 16), np.uint8).shape
