@@ -6,7 +6,7 @@ shows it as closely as it was polled.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracetool.dataset import Dataset
 
     Floats = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
 
 #: CUBIC's HyStart leaves by an ACK train that is half as long as the least round trip; a little less, because only the
 #: smoothed round trip is logged, which is longer.
@@ -73,6 +74,20 @@ def _frame(table: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
     return frame.drop("input")
 
 
+class _Reductions(NamedTuple):
+    """Recoveries in the order of time: when they begin, by when all up to each are over that end, and what they are."""
+
+    starts: Ints
+    over: Ints
+    kinds: list[str]
+
+
+def _reductions(recoveries: list[dict[str, Any]]) -> _Reductions:
+    ends = np.array([row["end"] or 0 for row in recoveries], np.int64)
+    starts = np.array([row["start"] for row in recoveries], np.int64)
+    return _Reductions(starts, np.maximum.accumulate(ends), [row["kind"] for row in recoveries])
+
+
 class _Sender:
     """The samples of one sender as arrays; NaN is unknown."""
 
@@ -88,6 +103,10 @@ class _Sender:
         self.una, self.nxt, self.mss = floats("snd_una"), floats("snd_nxt"), floats("mss_bytes")
         self.state = rows["ca_state"].to_list()
         self.told = rows["ca_state"].null_count() < rows.height
+        self.sequenced = bool(np.isfinite(self.una).all() and np.isfinite(self.nxt).all())
+        self.segment = self._segment()
+        self.set_at = np.flatnonzero(np.isfinite(self.ssthresh))
+        self.reached_at = np.flatnonzero(self.cwnd >= self.ssthresh)
 
     def recoveries(self) -> list[dict[str, Any]]:
         """By the state where the log has it, else by a window that fell."""
@@ -138,20 +157,17 @@ class _Sender:
             episodes.append((0, "start"))
         starts = [row["start"] for row in recoveries if row["kind"] == "rto"]
         episodes += [(int(np.searchsorted(self.time, start)), "rto") for start in starts]
-        return [self._slow_start(first, kind, recoveries) for first, kind in episodes]
+        reductions = _reductions(recoveries)
+        return [self._slow_start(first, kind, reductions) for first, kind in episodes]
 
-    def _slow_start(self, first: int, kind: str, recoveries: list[dict[str, Any]]) -> dict[str, Any]:
-        rest = slice(first, None)
-        if kind == "start" and not np.isfinite(self.ssthresh[first]):
-            over = np.isfinite(self.ssthresh[rest])
-        else:
-            over = self.cwnd[rest] >= self.ssthresh[rest]
-            over[:1] = False
-        at = first + int(np.argmax(over)) if over.any() else None
+    def _slow_start(self, first: int, kind: str, reductions: _Reductions) -> dict[str, Any]:
+        unset = kind == "start" and not np.isfinite(self.ssthresh[first])
+        over = self.set_at if unset else self.reached_at
+        following = int(np.searchsorted(over, first, "right"))
+        at = int(over[following]) if following < len(over) else None
         last = at if at is not None else len(self.time) - 1
-        cause, evidence = self._cause(first, at, kind, recoveries)
-        segment = self._segment()
-        bdp = self._bdp(last, segment, recoveries) if at is not None else None
+        cause, evidence = self._cause(first, at, kind, reductions)
+        bdp = self._bdp(last, reductions) if at is not None else None
         cwnd = self.cwnd[max(last - 1, first)] if cause in {"loss", "rto", "ecn"} else self.cwnd[last]
         ratio = cwnd / bdp if bdp and np.isfinite(cwnd) else None
         return {
@@ -171,14 +187,14 @@ class _Sender:
             "evidence": evidence,
         }
 
-    def _cause(self, first: int, at: int | None, kind: str, recoveries: list[dict[str, Any]]) -> tuple[str | None, str]:
+    def _cause(self, first: int, at: int | None, kind: str, reductions: _Reductions) -> tuple[str | None, str]:
         if at is None:
             return "none", "ssthresh was not set" if kind == "start" else "cwnd stayed below ssthresh"
         if self.ssthresh[at] < FALL * np.fmax(self.cwnd[at - 1], self.cwnd[at]):
             slack = int(self.srtt[at]) if np.isfinite(self.srtt[at]) else 0
             # samples stand before an ACK is processed, states after: they may be told a little apart
-            near = [row["kind"] for row in recoveries if self.time[first] < row["start"] <= self.time[at] + slack]
-            what = near[-1] if near else "fast"
+            near = int(np.searchsorted(reductions.starts, self.time[at] + slack, "right")) - 1
+            what = reductions.kinds[near] if near >= 0 and reductions.starts[near] > self.time[first] else "fast"
             return {"fast": "loss", "rto": "rto", "cwr": "ecn"}[what], f"ssthresh was set below cwnd, recovery: {what}"
         if kind == "rto":
             return None, "cwnd reached ssthresh"
@@ -209,19 +225,19 @@ class _Sender:
         common = values[counts * 50 >= counts.sum()]
         return float(np.gcd.reduce(common)) if len(common) else float("nan")
 
-    def _bdp(self, last: int, segment: float, recoveries: list[dict[str, Any]]) -> float | None:
+    def _bdp(self, last: int, reductions: _Reductions) -> float | None:
         """Highest rate of delivery over some round trips between the exit and the next reduction, by the least RTT.
 
         (Just after an exit that comes too early the path takes what the window gives it, which tells nothing of it.)
         A recovery that the exit began is passed over: at its end ``snd_una`` leaps over all that came meanwhile.
         """
-        if not (np.isfinite(self.srtt[last]) and np.isfinite(segment) and segment > 0):
+        if not (np.isfinite(self.srtt[last]) and np.isfinite(self.segment) and self.segment > 0):
             return None
-        soon = self.time[last] + int(self.srtt[last])
-        began = [row["end"] for row in recoveries if row["start"] <= soon and (row["end"] or 0) > self.time[last]]
-        first = int(np.searchsorted(self.time, max(began, default=self.time[last])))
+        begun = int(np.searchsorted(reductions.starts, self.time[last] + int(self.srtt[last]), "right"))
+        over = max(self.time[last], reductions.over[begun - 1]) if begun else self.time[last]
+        first = int(np.searchsorted(self.time, over))
         span = int(RATE_ROUNDS * self.srtt[last])
-        following = min((row["start"] for row in recoveries if row["start"] > soon), default=int(self.time[-1]))
+        following = reductions.starts[begun] if begun < len(reductions.starts) else self.time[-1]
         until = int(np.searchsorted(self.time, max(following, self.time[first] + span))) + 1
         time, una = self.time[first:until], self.una[first:until]
         begins = np.searchsorted(time, time - span, "right") - 1
@@ -229,11 +245,11 @@ class _Sender:
         whole = (begins >= 0) & (took > 0)
         rates = (una - una[begins])[whole] / took[whole]
         highest = float(rates[np.isfinite(rates)].max(initial=0.0))
-        return _number(highest * self.least_rtt[last] / segment) if highest else None
+        return _number(highest * self.least_rtt[last] / self.segment) if highest else None
 
     def _rounds_begin(self, first: int, last: int) -> list[int] | None:
         """Samples with which round trips begin: each ends when what was sent at its begin is acknowledged."""
-        if not np.isfinite(self.una).all() or not np.isfinite(self.nxt).all():
+        if not self.sequenced:
             return None
         begins = [first]
         while (
