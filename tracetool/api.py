@@ -273,10 +273,19 @@ def report(inputs: Inputs, out: str | Path, *, executor: Executor | None = None,
     -------
     pathlib.Path
         The file.
+
+    Raises
+    ------
+    UsageError
+        If `out` is ``-``, or ends as a file of another format than HTML does.
+    DatasetWriteError
+        If it cannot be written.
     """
     from tracetool.experiments.layout import is_experiment
+    from tracetool.report.export import check_page
     from tracetool.report.page import write
 
+    check_page(out)
     if isinstance(inputs, (str, Path)) and is_experiment(inputs):
         return _experiment_report(inputs, Path(out), executor)
     with prepared(inputs, executor=executor) as dataset:

@@ -35,7 +35,9 @@ def command(
     from tracetool.cli.prepare import dataset_of, effort
     from tracetool.cli.progress import progress
     from tracetool.experiments.layout import is_experiment
+    from tracetool.report.export import check_page
 
+    check_page(out)
     command_line = shlex.join(["tracetool", *sys.argv[1:]])
     if len(inputs) == 1 and is_experiment(inputs[0]):
         with workers(jobs, scheduler) as executor:

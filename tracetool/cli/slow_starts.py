@@ -16,7 +16,9 @@ def command(
     """List the slow-start episodes: when and why each ended, at which cwnd, against the bandwidth-delay product.
 
     Causes: hystart_train and hystart_delay (CUBIC's HyStart), loss, rto, ecn, rwnd_limited, app_limited, or none where
-    slow start did not end.
+    slow start did not end; - where the cause is not known. `#` counts the episodes of a flow (after a timeout slow
+    start begins anew), `end s` is how long one lasted, `/BDP` its last cwnd over the bandwidth-delay product: too_early
+    below 0.75, overshoot above 2.
     """
     from tracetool import api
     from tracetool.cli import output

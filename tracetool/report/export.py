@@ -111,6 +111,27 @@ def format_of(path: str | Path) -> Format:
     return SUFFIXES[suffix]
 
 
+def check_page(path: str | Path) -> None:
+    """Refuse, before the work for it is done, a name that a page should not or cannot be written to.
+
+    Raises
+    ------
+    UsageError
+        If it is ``-``, or its suffix is that of another format.
+    DatasetWriteError
+        If its folder is not there.
+
+    Examples
+    --------
+    >>> check_page("report.html")
+    """
+    name = Path(path)
+    if str(path) == "-" or SUFFIXES.get(name.suffix.lower(), "html") != "html":
+        raise UsageError(f"{path}: a page is HTML in a file: give a name that ends in .html")
+    with writing(path):
+        name.parent.stat()
+
+
 def write_atomic(path: str | Path, content: bytes) -> None:
     """Write `content` beside `path`, then rename it into place; what is no file (a device, a pipe) is written to.
 
