@@ -84,8 +84,8 @@ class TableFile:
     def end(self) -> None:
         """Say that there are no more rows: what is left is written, and the file completed, while others are."""
         if self._thread is not None and not self._ended:
-            self._ended = True
             self._queue.put(None)
+            self._ended = True  # not before: an interruption may arrive while the queue is full
 
     def close(self) -> None:
         """Wait until everything is written and on the disk, and the file is complete.

@@ -1,8 +1,8 @@
 """Kernels with every access checked: a program that turns reads and writes out of bounds into errors.
 
-Compiled kernels trust their loads. Here each load, and each index (``NUMBA_BOUNDSCHECK=1``), is checked, and each
-frame stands in a buffer of its own that ends where its captured bytes end. Takes the number of mutants; prints how
-many were read.
+Compiled kernels trust their loads and stores. Here each of them, and each index (``NUMBA_BOUNDSCHECK=1``), is checked,
+and each frame stands in a buffer of its own that ends where its captured bytes end. Takes the number of mutants; prints
+how many were read.
 """
 
 from __future__ import annotations
@@ -31,14 +31,27 @@ def loader(size: int, swap: bool):
     return load
 
 
+def storer(size: int):
+    @numba.njit(nogil=True)
+    def store(buffer, at, value):
+        if at < 0 or at + size > len(buffer):
+            raise IndexError("a store out of bounds")
+        for k in range(size):
+            buffer[at + k] = (np.int64(value) >> (8 * k)) & 255
+
+    return store
+
+
 def install() -> None:
-    """Put checked loads in the place of the unchecked ones, and cut every buffer to its contents."""
+    """Put checked loads and stores in the place of the unchecked ones, and cut every buffer to its contents."""
     import tracetool.kernels
 
     loads = types.ModuleType("tracetool.kernels.loads")
     for bits in (8, 16, 32, 64):
         setattr(loads, f"be{bits}", loader(bits // 8, swap=True))
         setattr(loads, f"le{bits}", loader(bits // 8, swap=False))
+    for bits in (32, 64):
+        setattr(loads, f"put{bits}", storer(bits // 8))
     loads.u8 = loads.be8
     sys.modules[loads.__name__] = tracetool.kernels.loads = loads
 

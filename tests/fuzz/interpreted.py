@@ -24,6 +24,16 @@ def _loader(size: int, order: str):
     return load
 
 
+def _storer(size: int):
+    def store(buffer, at, value) -> None:
+        if at < 0 or at + size > len(buffer):
+            raise IndexError("a store out of bounds")
+        low = int(value) & ((1 << 8 * size) - 1)
+        buffer[int(at) : int(at) + size] = list(low.to_bytes(size, "little"))
+
+    return store
+
+
 def _field(name: str) -> property:
     """A field as compiled kernels know it: a number without overflow when read, cut to its width when written."""
 
@@ -51,6 +61,8 @@ def install() -> None:
     for bits in (8, 16, 32, 64):
         setattr(loads, f"be{bits}", _loader(bits // 8, "big"))
         setattr(loads, f"le{bits}", _loader(bits // 8, "little"))
+    for bits in (32, 64):
+        setattr(loads, f"put{bits}", _storer(bits // 8))
     loads.u8 = loads.be8
     sys.modules[loads.__name__] = tracetool.kernels.loads = loads
 

@@ -1,13 +1,17 @@
-"""An interruption that arrives where Python forgets exceptions ends the command all the same, in one line."""
+"""An interruption ends the command wherever it arrives, in one line."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from tracetool import tables
+from tracetool.parquet import TableFile
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A command that the signal meets in the callback of a weak reference; it ends by itself after ten seconds.
@@ -47,3 +51,21 @@ def test_other_exceptions_in_a_callback_are_told():
     done = run(OTHER)
     assert done.returncode == 0
     assert "ZeroDivisionError: division by zero" in done.stderr
+
+
+def test_interrupted_while_a_full_queue_takes_no_end(tmp_path, monkeypatch):
+    """The thread that writes is told of the end all the same: else whoever closes the file waits for it for ever."""
+    file = TableFile("metadata", tmp_path / "metadata", 1 << 16)
+    file.write(tables.from_rows("metadata", [{"input": "x", "key": "k", "value": "v"}]))
+
+    def interrupted(_rows: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(file._queue, "put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file.end()
+    closing = threading.Thread(target=file.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    assert not closing.is_alive()
