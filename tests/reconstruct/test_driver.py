@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from polars.testing import assert_frame_equal
 
+from tests.fuzz import captures, frames
 from tracetool.dataset import Dataset
 from tracetool.ingest import ingest
 from tracetool.reconstruct import driver, reconstruct, whole_flows
@@ -157,3 +158,14 @@ def test_words_that_are_there_twice_are_stored_once(tmp_path):
     pq.write_table(pa.table({"word": column}), tmp_path / "words.parquet")
     assert pq.read_table(tmp_path / "words.parquet")["word"].to_pylist() == ["a", "b", None, "a", "c"]
     assert len(column.dictionary) == 3
+
+
+def test_a_clock_that_goes_back_gives_no_smallest_rtt(tmp_path):
+    packets = [
+        captures.enhanced(frame, time=captures.START * 10**9 - number * 10**6)
+        for number, frame in enumerate(frames.connection(30))
+    ]
+    (tmp_path / "back.pcapng").write_bytes(b"".join([captures.section(), captures.interface(), *packets]))
+    starts = reconstruct(ingest(tmp_path / "back.pcapng", tmp_path / "out")).read("slow_starts")
+    assert starts.height
+    assert starts["min_rtt_ns"].null_count() == starts.height

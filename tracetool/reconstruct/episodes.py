@@ -100,7 +100,7 @@ def _slow_start(
         "cwnd_exit_segments": cwnd if ended else None,
         "ssthresh_segments": threshold if ended and threshold < wc.INFINITE else None,
         "rounds": rounds,
-        "min_rtt_ns": min_rtt or None,
+        "min_rtt_ns": min_rtt if min_rtt > 0 else None,  # below 0 where the clock was set back
         "rtt_exit_ns": (rtt if rtt > 0 else int(events[end, rc.SRTT_AFTER]) or None) if ended else None,
         "bdp_segments": bdp,
         "exit_to_bdp": ratio,
