@@ -142,3 +142,16 @@ def test_what_a_killed_run_left_of_the_manifest_goes(tmp_path):
     Dataset.create(tmp_path / "d")
     assert not left.exists()
     assert Dataset.is_dataset(tmp_path / "d")
+
+
+def test_an_interrupted_manifest_leaves_nothing(tmp_path, monkeypatch):
+    dataset = Dataset.create(tmp_path / "d")
+    before = sorted(path.name for path in dataset.path.iterdir())
+
+    def interrupted(_file: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dataset.store.replace("dataset.json", b"{}")
+    assert sorted(path.name for path in dataset.path.iterdir()) == before

@@ -111,7 +111,7 @@ class Folder:
                 made.flush()
                 os.fsync(made.fileno())
             part.replace(self.path / file)
-        except OSError:
+        except BaseException:  # interruptions, too
             part.unlink(missing_ok=True)
             raise
 
