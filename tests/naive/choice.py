@@ -86,10 +86,10 @@ def picked(fits, near, begun):
     return best if begun or best.shown else fits[0]
 
 
-def picked_held(fits, near):
+def picked_held(fits, near, waits):
     """The most usual of the best; of a sender whose sends look paced, the most usual that paces."""
     good = [f for f in fits if f.misfit <= min(f.misfit for f in fits) + near]
-    return next((f for f in good if f.hypothesis.paced and f.spread > 0.5), good[0])
+    return next((f for f in good if f.hypothesis.paced and f.spread > 0.5 and not waits), good[0])
 
 
 def first_exit(window):
@@ -102,7 +102,7 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
     groups = int(((events[:, rc.SENT_NEW] > 0) | (events[:, rc.SENT_AGAIN] > 0)).sum())
     unbounded = 1 << 62
     if groups < 10:
-        only = fit(events, hypotheses[0], mss, 0, unbounded, groups)
+        only = fit(events, hypotheses[0], mss, 0, unbounded, groups, held=begun)
         cwnd = only.window[:, rw.OUT_CWND]
         return hypotheses[0], only.window, cwnd, cwnd, 1.0, None, None
     near = AS_GOOD + 1 / groups
@@ -119,10 +119,13 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
             fits.append(fit(events, hypothesis, mss, tolerance, limit, groups))
     best = picked(fits, near, begun)
     held = begun and best.hypothesis.cc != "bbr" and best.stuck > (0.5 if tolerance else 0.4)
+    rated = events[events[:, rc.RS_DELIVERED] > 0, rc.RS_APP_LIMITED] != 0
+    waits = best.hypothesis.cc == "bbr" and 2 * rated.sum() > len(rated)
+    held = held or (waits and begun)
     if held:  # it is not its window that this sender waits for
         usual = [h for h in hypotheses if not h.rare and h.cc != "bbr"]
         fits = [fit(events, h, mss, tolerance, unbounded, groups, held=True) for h in usual]
-        best = picked_held(fits, near)
+        best = picked_held(fits, near, waits)
     same = [f for f in fits if f is not best and f.misfit <= best.misfit + near]
     if begun and best.hypothesis.cc != "bbr":
         same = [f for f in same if f.hypothesis.cc != best.hypothesis.cc or f.as_early(best.early)]
@@ -131,7 +134,7 @@ def choose(events, hypotheses, mss, tolerance, *, begun):
     all_cwnd = np.array([w[:, rw.OUT_CWND] for w in (final.window, *windows)])
     agreed = np.mean([first_exit(w) == first_exit(final.window) for w in (final.window, *windows)])
     shape = best.hypothesis, final.window, all_cwnd.min(axis=0), all_cwnd.max(axis=0), agreed
-    if final.misfit - loose(best.hypothesis, final.spread) > UNEXPLAINED:
+    if waits or final.misfit - loose(best.hypothesis, final.spread) > UNEXPLAINED:
         return *shape, "unknown", 0.0
     others = (f.misfit for f in fits if f.hypothesis.cc != best.hypothesis.cc)
     sure = 1 - (final.misfit + near) / (min(others, default=final.misfit) + near)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from tracetool.kernels import replay_window as rw
-from tracetool.kernels import window_choice as choice
 from tracetool.kernels import window_columns as wc
+from tracetool.kernels import window_fit
 
 STANDING = (-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -18,9 +18,9 @@ def missed_by(events, numbers, **changed):
     numbers = numbers.copy()
     for name, value in changed.items():
         numbers[getattr(wc, name)] = value
-    out, found = np.empty((len(events), rw.OUT_WIDTH), np.int64), np.empty(choice.FIT_WIDTH)
-    choice.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, found)
-    return float(found[choice.MISSED]), out
+    out, found = np.empty((len(events), rw.OUT_WIDTH), np.int64), np.empty(window_fit.FIT_WIDTH)
+    window_fit.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, window_fit.NO_LIMIT, 0, found)
+    return float(found[window_fit.MISSED]), out
 
 
 def as_good(least):

@@ -11,8 +11,8 @@ import numpy as np
 
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.chance import hopeless
-from tracetool.kernels.window_choice import FIT_WIDTH, MISSED, NO_LIMIT, fit
 from tracetool.kernels.window_columns import HYPOTHESIS_WIDTH, REMEMBERED_RTT, WINDOW_WIDTH
+from tracetool.kernels.window_fit import FIT_WIDTH, MISSED, NO_LIMIT, fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,7 +13,6 @@ import numpy as np
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.chance import as_good, hopeless
 from tracetool.kernels.replay_window import OUT_CWND, OUT_UNKNOWN
-from tracetool.kernels.window_choice import FIT_WIDTH, NO_LIMIT, fit
 from tracetool.kernels.window_columns import (
     FIT_DEFICIT,
     FIT_SURPLUS,
@@ -23,6 +22,7 @@ from tracetool.kernels.window_columns import (
     STOOD,
     WINDOW_WIDTH,
 )
+from tracetool.kernels.window_fit import FIT_WIDTH, NO_LIMIT, fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,34 +12,27 @@ import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
-from tracetool.kernels.replay_columns import SENT_AGAIN, SENT_NEW
-from tracetool.kernels.replay_window import OUT_CWND, OUT_FOUND, OUT_WIDTH, replay_window
-from tracetool.kernels.window_columns import (
-    BBR,
-    BLUR,
-    CC,
-    FIT_BURSTS,
-    FIT_DEFICIT,
-    FIT_EARLY,
-    FIT_EARLY_GROUPS,
-    FIT_GROUPS,
-    FIT_JUDGED,
-    FIT_PACED,
-    FIT_ROUNDS,
-    FIT_SPREAD,
-    FIT_STUCK,
-    FIT_SURPLUS,
-    FIT_SURPRISE,
-    FIT_UNUSED,
-    HELD,
-    HYPOTHESIS_WIDTH,
-    MSS,
-    PACE_UNIT,
-    PACED,
-    TOLERANCE,
-    UNUSED_UNIT,
-    WINDOW_SHOWN,
-    WINDOW_WIDTH,
+from tracetool.kernels.replay_window import OUT_CWND, OUT_FOUND, OUT_WIDTH
+from tracetool.kernels.window_columns import BBR, CC, HYPOTHESIS_WIDTH, PACED, WINDOW_WIDTH
+from tracetool.kernels.window_fit import (
+    AS_GOOD,
+    EARLY,
+    EARLY_GROUPS,
+    FIT_WIDTH,
+    JUDGED,
+    LOOSENESS,
+    MISFIT,
+    MOSTLY,
+    NO_LIMIT,
+    SHOWN,
+    SPREAD,
+    STUCK,
+    UNUSED,
+    fit,
+    idle,
+    looseness,
+    sends,
+    set_up,
 )
 from tracetool.kernels.window_judge import MOST_PER_MISS
 
@@ -50,115 +43,30 @@ if TYPE_CHECKING:
     Floats = npt.NDArray[np.float64]
     Bytes = npt.NDArray[np.uint8]
 
-#: BBR does not say when each segment leaves, only how fast: each group of sends costs it this part of a segment,
-#: which is what a quantum of two segments leaves open, shared by the ACKs that release it.
-LOOSENESS = 1 / 8
 #: A hypothesis that misses more than this many segments per group of sends explains nothing.
 UNEXPLAINED = 0.25
 #: A fit as good as this needs no rare hypothesis beside it.
 WELL = 0.02
 #: A hypothesis that misses this many times as much as the best so far is given up, or one that explains nothing.
 GIVE_UP = 20
-NO_LIMIT = 1 << 62
 FIRST_LIMIT = 1 << 40  # of the first hypothesis, which has no other to be compared with
-#: Hypotheses whose misfit differs from the best by less than this many segments per group are as good as it.
-AS_GOOD = 0.002
-#: Nor by more than this many segments until the second reduction, half of what one odd moment may count: that tells
-#: when slow start ended, and over a long flow it would not show.
+#: Nor do those as good differ by more than this many segments until the second reduction, half of what one odd moment
+#: may count: that tells when slow start ended, and over a long flow it would not show.
 AS_GOOD_EARLY = MOST_PER_MISS // 2
 #: A sender whose window showed in fewer of its round trips was limited by its application or the receiver.
-SELDOM_JUDGED, MOSTLY = 0.1, 0.5
+SELDOM_JUDGED = 0.1
 #: A window that grows in one round trip and is taken back in the next is lowered in half of them; this is near that.
 TAKEN_BACK = 0.4  # where the flight was seen: a guess is noise that lowers it, too
 #: A sender that leaves a larger part of its window unused, on average, does not fill it: windows are known so well.
 MOST_UNUSED = 0.02
 TOO_FEW = 10  # groups of sends say nothing about the congestion control
 
-#: How a hypothesis fits: segments that are missed per group of sends; parts of the round trips in which the window
-#: showed, and of the window that stayed unused in these; of the larger groups of sends, those that left as if paced;
-#: whether the window was ever filled for a round trip; groups of sends; all segments missed, those of BBR's pace too;
-#: segments missed until the second reduction, and groups of sends until then; of the round trips in which it showed,
-#: those after which the window was lowered by what stayed unused.
-MISFIT, JUDGED, UNUSED, SPREAD, SHOWN, GROUPS, MISSED, EARLY, EARLY_GROUPS, STUCK, FIT_WIDTH = range(11)
 #: What is chosen for a sender: the hypothesis, and what is to be said of it. HIDDEN: when its data left nobody saw.
 BEST, SAID, CHOICE_WIDTH = range(3)
 TOO_LITTLE, NOTHING_FITS, NAMED, HIDDEN = range(4)
 #: And with it: misfit of the best, and without what it pays for looseness; the part of those as good that agree about
 #: HyStart; confidence.
 TOLD_MISFIT, TOLD_MISSED, TOLD_AGREED, TOLD_CONFIDENCE, TOLD_WIDTH = range(5)
-
-
-@bare_kernel
-def looseness(algorithm: int, spread: float) -> float:
-    """What a hypothesis pays for not saying when each segment leaves: half of it where the sends look paced."""
-    if algorithm != BBR:
-        return 0.0
-    return LOOSENESS / 2 if spread > MOSTLY else LOOSENESS
-
-
-@bare_kernel
-def sends(events: Ints) -> int:
-    """Events that were followed by sends."""
-    count = 0
-    for r in range(events.shape[0]):
-        if events[r, SENT_NEW] > 0 or events[r, SENT_AGAIN] > 0:
-            count += 1
-    return count
-
-
-@kernel
-def fit(events: Ints, h: Ints, w: Ints, out: Ints, limit: int, all_groups: int, found: Floats) -> None:
-    """Replay the window of one hypothesis and measure its misfit.
-
-    Parameters
-    ----------
-    events : int64, shape (n, EVENT_WIDTH)
-        Rows from `replay`.
-    h : int64, shape (HYPOTHESIS_WIDTH,)
-        The hypothesis.
-    w : int64, shape (WINDOW_WIDTH,)
-        Scratch.
-    out : int64, shape (n, OUT_WIDTH), or without rows
-        Filled, if it has rows: the window, see `replay_window`.
-    limit : int
-        Give up where more segments than this are missed: the misfit is a lower bound then.
-    all_groups : int
-        Groups of sends in all events, for a replay that was given up.
-    found : float64, shape (FIT_WIDTH,)
-        Out: how it fits.
-    """
-    for k in range(WINDOW_WIDTH):
-        w[k] = 0
-    for r in range(out.shape[0]):
-        for k in range(OUT_WIDTH):
-            out[r, k] = 0
-    replay_window(events, h, w, out, limit)
-    missed = w[FIT_SURPLUS] + w[FIT_DEFICIT]
-    groups = all_groups if missed > limit else w[FIT_GROUPS]
-    spread = w[FIT_SPREAD] / max(w[FIT_BURSTS], 1)
-    found[MISFIT] = missed / max(groups, 1) + looseness(h[CC], spread)
-    found[JUDGED] = w[FIT_JUDGED] / max(w[FIT_ROUNDS], 1)
-    found[UNUSED] = w[FIT_UNUSED] / (UNUSED_UNIT * max(w[FIT_JUDGED], 1))
-    found[SPREAD] = spread
-    found[SHOWN] = w[WINDOW_SHOWN]
-    found[GROUPS] = groups
-    found[MISSED] = missed + w[FIT_PACED] / PACE_UNIT
-    found[EARLY] = w[FIT_EARLY]
-    if w[FIT_SURPRISE]:  # slow start does not end for nothing: one that explains it fits better, in any case
-        found[EARLY] += MOST_PER_MISS + AS_GOOD * w[FIT_EARLY_GROUPS]
-    found[EARLY_GROUPS] = w[FIT_EARLY_GROUPS]
-    found[STUCK] = w[FIT_STUCK] / max(w[FIT_JUDGED], 1)
-
-
-@bare_kernel
-def set_up(h: Ints, hypothesis: Ints, mss: int, tolerance: int, held: bool) -> None:
-    """Make a hypothesis one about a sender: the flight may be wrong by `tolerance`; `held`: see `HELD`."""
-    for k in range(HYPOTHESIS_WIDTH):
-        h[k] = hypothesis[k]
-    h[MSS] = mss
-    h[TOLERANCE] = tolerance if h[CC] == BBR else 0
-    h[BLUR] = tolerance
-    h[HELD] = held
 
 
 @bare_kernel
@@ -256,8 +164,8 @@ def hold(
 
 
 @bare_kernel
-def pick_held(table: Ints, order: Ints, fits: Floats, tried: int, near: float) -> int:
-    """Return the most usual of those that fit best: a paced one where the sends look paced."""
+def pick_held(table: Ints, order: Ints, fits: Floats, tried: int, near: float, waits: bool) -> int:
+    """Return the most usual of those that fit best: a paced one where sends look paced that did not wait for data."""
     best = paced = -1
     least = math.inf
     for k in range(tried):
@@ -265,7 +173,7 @@ def pick_held(table: Ints, order: Ints, fits: Floats, tried: int, near: float) -
     for k in range(tried - 1, -1, -1):
         if fits[k, MISFIT] <= least + near:
             best = k
-            if table[order[k], PACED] and fits[k, SPREAD] > MOSTLY:
+            if table[order[k], PACED] and fits[k, SPREAD] > MOSTLY and not waits:
                 paced = k
     return paced if paced >= 0 else best
 
@@ -307,9 +215,14 @@ def choose(
         order[0] = 0
     held = tried > 0 and begun and table[order[best], CC] != BBR
     held = held and fits[best, STUCK] > (MOSTLY if tolerance else TAKEN_BACK)
-    if held:
+    # BBR's pacing leaves windows unfilled and sends apart, and so does an application that writes little at a time
+    waits = tried > 0 and table[order[best], CC] == BBR and idle(events) > MOSTLY
+    if held or (waits and begun):
+        held = True
         tried = hold(events, table, rare, mss, tolerance, h, w, order, fits, groups)
-        best = pick_held(table, order, fits, tried, near)
+        best = pick_held(table, order, fits, tried, near, waits)
+    elif not tried:  # so little does not fill a window
+        held = begun
     algorithm = table[order[best], CC]
     final = fits[0]
     if best or held or not tried:  # else its window was written when it was tried
@@ -345,7 +258,7 @@ def choose(
     choice[SAID] = TOO_LITTLE
     if tried:
         choice[SAID] = NOTHING_FITS
-        if told[TOLD_MISSED] <= UNEXPLAINED:
+        if told[TOLD_MISSED] <= UNEXPLAINED and not waits:
             choice[SAID] = NAMED
             reached = elsewhere if elsewhere < math.inf else final[MISFIT]
             told[TOLD_CONFIDENCE] = 1 - (final[MISFIT] + near) / (reached + near)

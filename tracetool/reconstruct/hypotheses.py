@@ -11,6 +11,7 @@ import numpy as np
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_choice as choice
 from tracetool.kernels import window_columns as wc
+from tracetool.kernels import window_fit
 from tracetool.reconstruct.memory import empty
 from tracetool.reconstruct.models import Hypothesis, hypotheses, reno
 from tracetool.reconstruct.remembered import remembered
@@ -122,7 +123,7 @@ def choose(replayed: Replayed, tolerance: Ints, hidden: npt.NDArray[np.bool_] | 
     found: dict[int, tuple[Place, ...]] = {}
     for sender in np.flatnonzero(~replayed.begun).tolist():
         mine = slice(at[sender], at[sender + 1])
-        if choice.sends(events[mine]) >= choice.TOO_FEW:
+        if window_fit.sends(events[mine]) >= choice.TOO_FEW:
             first[sender] = len(every)
             mss = int(replayed.mss[sender])
             found[sender] = places(events[mine], mss, window[mine])
@@ -169,7 +170,7 @@ def choose(replayed: Replayed, tolerance: Ints, hidden: npt.NDArray[np.bool_] | 
 def _hide(made: Choices, hidden: npt.NDArray[np.bool_]) -> None:
     """Of senders whose departures are hidden nothing is said but what beats BBR, which fits any of them."""
     bbr = made.table[made.choice[:, choice.BEST], wc.CC] == wc.BBR
-    fits = ~bbr & (made.told[:, choice.TOLD_MISFIT] <= choice.LOOSENESS / 2)
+    fits = ~bbr & (made.told[:, choice.TOLD_MISFIT] <= window_fit.LOOSENESS / 2)
     named = hidden & (made.choice[:, choice.SAID] != choice.TOO_LITTLE)
     made.choice[named, choice.SAID] = np.where(fits[named], choice.HIDDEN, choice.NOTHING_FITS)
 
@@ -196,10 +197,10 @@ def _remember(made: Choices, sender: int, mine: slice, events: Ints, mss: int, t
 
 def _replay(events: Ints, mss: int, tolerance: int, hypothesis: Hypothesis, out: Ints) -> float:
     """Replay the window of one hypothesis into `out`, if that has rows; returns the segments that it misses."""
-    found = np.empty(choice.FIT_WIDTH)
+    found = np.empty(window_fit.FIT_WIDTH)
     numbers = hypothesis.numbers(mss, INITIAL_WINDOW, tolerance)
-    choice.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, found)
-    return float(found[choice.MISSED])
+    window_fit.fit(events, numbers, np.empty(wc.WINDOW_WIDTH, np.int64), out, window_fit.NO_LIMIT, 0, found)
+    return float(found[window_fit.MISSED])
 
 
 def _usual_first(some: Sequence[Hypothesis]) -> list[Hypothesis]:

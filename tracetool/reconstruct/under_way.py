@@ -17,6 +17,7 @@ from tracetool.kernels import cubic_place as cp
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_choice as choice
+from tracetool.kernels import window_fit
 from tracetool.kernels.chance import as_good, as_likely
 from tracetool.kernels.cubic import BETA, BETA_SCALE, FRIENDLY_PER_ROUND, SLOWEST_WITHOUT_LOSS
 from tracetool.kernels.window_columns import WINDOW_WIDTH
@@ -157,10 +158,10 @@ def grows_as_reno(events: Ints, mss: int, found: Sequence[Place], scratch: Ints)
     before = head(events)
     if len(before) < TOO_SHORT:
         return False
-    out, fits = scratch[: len(before)], np.empty(choice.FIT_WIDTH)
+    out, fits = scratch[: len(before)], np.empty(window_fit.FIT_WIDTH)
     numbers = reno.UNDER_WAY[0].numbers(mss, 0)
-    choice.fit(before, numbers, np.empty(WINDOW_WIDTH, np.int64), out, choice.NO_LIMIT, 0, fits)
-    known, missed = out[out[:, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND], float(fits[choice.MISSED])
+    window_fit.fit(before, numbers, np.empty(WINDOW_WIDTH, np.int64), out, window_fit.NO_LIMIT, 0, fits)
+    known, missed = out[out[:, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND], float(fits[window_fit.MISSED])
     grew = int(known[-1] - known[0]) if len(known) else 0
     exact = missed <= grew * (1 - FRIENDLY_PER_ROUND) / 2
     return grew >= choice.AS_GOOD_EARLY and exact and missed <= as_likely(min(one.missed for one in found))
