@@ -276,6 +276,44 @@ def test_segment_size_and_clock():
     assert timestamp_tick(packets.outbound, packets.tsval, packets.time_ns) == 1_000_000
 
 
+def trickle(writes, segments, every_us, rtt_us):
+    """An application that writes some segments every so often, which are acknowledged long before the next."""
+    rows = {name: [] for name in ("time", "out", "seq", "ack", "payload", "flags", "tsval", "tsecr", "sack")}
+
+    def row(time, out, *values):
+        for name, value in zip(rows, (naive.START_US + time, out, *values, []), strict=True):
+            rows[name].append(value)
+
+    row(0, True, 0, -1, 0, 2, 5000, 0)
+    row(rtt_us, False, 0, 1, 0, 18, 9000, 5000)
+    row(rtt_us, True, 1, 1, 0, 16, 5000, 9000)
+    for number in range(writes):
+        now, stamp = (number + 1) * every_us, (number + 1) * every_us // 1000
+        for k in range(segments):
+            seq = 1 + (number * segments + k) * naive.MSS
+            row(now + k, True, seq, 1, naive.MSS, 16, 5000 + stamp, 9000 + stamp)
+        row(now + rtt_us, False, 1, 1 + (number + 1) * segments * naive.MSS, 0, 16, 9000 + stamp, 5000 + stamp)
+    return FlowPackets(**naive.packets(rows))
+
+
+@pytest.mark.parametrize("rtt_us", [100, 900])
+@pytest.mark.parametrize("segments", [1, 4, 9])
+def test_who_waits_for_the_application_is_not_named_for_it(segments, rtt_us):
+    """Data far apart, and a window that is never filled, are no sign of BBR's pacing."""
+    inferred = inferred_of(trickle(400, segments, 2000, rtt_us), FACTS)
+    assert inferred.cc != "bbr"
+    assert inferred.cc_confidence == 0.0
+    assert inferred.samples["cwnd_segments"].min() >= 10
+    assert set(inferred.samples["limited_by"][1:]) == {"app"}
+
+
+def test_a_window_that_little_data_cannot_fill_stays_as_it_began():
+    inferred = inferred_of(trickle(8, 1, 500_000, 40_000), FACTS)
+    assert inferred.cc is None
+    assert inferred.samples["cwnd_segments"].min() == 10
+    assert inferred.slow_starts["exit_cause"].to_list() == ["none"]
+
+
 def test_an_empty_flow_has_no_rows():
     packets, _ = simulated("reno", 1)
     nothing = taken(packets, np.arange(1))
