@@ -11,6 +11,7 @@ import pytest
 
 import tracetool
 from tracetool.cli import main
+from tracetool.cli.flows import _control
 from tracetool.report.flow_table import flow_table
 from tracetool.report.page_sections import flows_sheet
 
@@ -76,3 +77,8 @@ def test_the_report_lists_it_once(dataset):
     sheet = flows_sheet(dataset)
     place = sheet.headings.index("seen by")
     assert sorted(row[place].text for row in sheet.rows) == ["2 captures, ss, tcp_probe", "ss"]
+
+
+def test_a_name_that_is_a_guess_has_a_question_mark():
+    assert [_control("cubic", 0.0), _control("cubic", 0.4), _control("unknown", 0.0)] == ["cubic?", "cubic", "unknown"]
+    assert [_control(None, None), _control("bbr", None)] == ["-", "bbr"]

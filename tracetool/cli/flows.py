@@ -25,7 +25,8 @@ def command(
     """List the flows of captures, logs or a dataset: who, how much, how fast, which congestion control.
 
     A connection that several inputs saw is one flow: its numbers are those of the capture at the sender, if there is
-    one, and the columns `inputs` and `origins` name all that saw it.
+    one, and the columns `inputs` and `origins` name all that saw it. Where another congestion control than the one that
+    is named fits the sends as well, a question mark stands behind it.
     """
     from tracetool import api
     from tracetool.cli import output
@@ -65,7 +66,7 @@ def _text(frame: pl.DataFrame) -> str:
                 output.number(row["goodput_bps"], "bit/s"),
                 output.number(row["retransmitted_segments"]),
                 output.milliseconds(row["rtt_min_ns"]),
-                row["cc"] or "-",
+                _control(row["cc"], row["cc_confidence"]),
                 *([seen_by(row["origins"])] if several else []),
             ]
         )
@@ -73,6 +74,11 @@ def _text(frame: pl.DataFrame) -> str:
     if several:
         return output.columns(["input", *headers, "seen by"], rows, left=(0, 2, 3, 9, 10))
     return output.columns(headers, rows, left=(1, 2, 8))
+
+
+def _control(cc: str | None, confidence: float | None) -> str:
+    """A congestion control's name; with a question mark where another fits the sends as well."""
+    return "-" if cc is None else f"{cc}?" if cc != "unknown" and confidence == 0 else cc
 
 
 def _seconds(start: Any, end: Any) -> str:
