@@ -11,7 +11,8 @@ const near = new IntersectionObserver(entries => {
   for (const entry of entries) if (entry.isIntersecting) reveal(entry.target);
 }, {rootMargin: "400px"});
 waiting.forEach(element => near.observe(element));
-const whenIdle = window.requestIdleCallback || (work => setTimeout(work, 50));
+// A browser that is never idle must draw them, too.
+const whenIdle = work => window.requestIdleCallback ? requestIdleCallback(work, {timeout: 500}) : setTimeout(work, 50);
 async function revealNext() {
   const next = [...waiting].find(element => element.offsetParent !== null);
   if (next === undefined) return;
