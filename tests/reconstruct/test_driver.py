@@ -160,12 +160,16 @@ def test_words_that_are_there_twice_are_stored_once(tmp_path):
     assert len(column.dictionary) == 3
 
 
-def test_a_clock_that_goes_back_gives_no_smallest_rtt(tmp_path):
+def test_a_clock_that_goes_back_gives_no_times_below_zero(tmp_path):
     packets = [
         captures.enhanced(frame, time=captures.START * 10**9 - number * 10**6)
         for number, frame in enumerate(frames.connection(30))
     ]
     (tmp_path / "back.pcapng").write_bytes(b"".join([captures.section(), captures.interface(), *packets]))
-    starts = reconstruct(ingest(tmp_path / "back.pcapng", tmp_path / "out")).read("slow_starts")
+    dataset = reconstruct(ingest(tmp_path / "back.pcapng", tmp_path / "out"))
+    starts, stats = dataset.read("slow_starts"), dataset.read("flow_stats")
     assert starts.height
     assert starts["min_rtt_ns"].null_count() == starts.height
+    assert stats["idle_max_ns"].null_count() == stats.height
+    numbers = stats.select(pl.selectors.numeric())
+    assert {name: numbers[name].min() for name in numbers.columns if (numbers[name].min() or 0) < 0} == {}

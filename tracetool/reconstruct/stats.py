@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from tracetool import tables
 from tracetool.kernels import flow_totals, track, track_window
 from tracetool.reconstruct.batch import DIRECTIONS
 
@@ -298,6 +299,10 @@ def _derived(rows: pl.DataFrame) -> pl.DataFrame:
         min_owin_bytes=pl.when(col("min_owin_bytes") > 0).then("min_owin_bytes"),
     )
     made = made.with_columns(missed_bytes=col("stream_bytes") - col("unique_bytes")).drop(_HELPERS[3:])
+    # A clock that goes back, or sequence numbers without sense, make times and lengths below zero: nobody knows them.
+    may_be_null = {column["name"] for column in tables.definition("flow_stats")["columns"] if column.get("nullable")}
+    numbers = [name for name, kind in made.schema.items() if kind.is_numeric() and name in may_be_null]
+    made = made.with_columns(pl.when(col(name) >= 0).then(col(name)).alias(name) for name in numbers)
     return made.with_columns(
         pl.when("tcp").then(col(c)).alias(c) for c in made.columns if c not in _ANY and c not in _HELPERS
     ).drop("at", "way", "tcp")
