@@ -12,7 +12,7 @@ import base64
 import os
 import threading
 from dataclasses import dataclass, field
-from queue import Queue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from tracetool import tables
@@ -56,7 +56,9 @@ class TableFile:
     row_group: int
     rows: int = 0
     _physical: Any = None
-    _queue: Queue[pa.Table | None] = field(default_factory=lambda: Queue(_AHEAD))
+    # These queues are in C: one in Python loses who waits for it if an interruption arrives while it wakes them.
+    _queue: SimpleQueue[pa.Table | None] = field(default_factory=SimpleQueue)
+    _room: SimpleQueue[None] = field(default_factory=SimpleQueue)  # one for each piece that may still come
     _error: BaseException | None = None
     _ended: bool = False
     _thread: threading.Thread | None = None
@@ -74,18 +76,21 @@ class TableFile:
         checked = rows if _fits(self.table, rows) else tables.cast(self.table, rows)
         if self._thread is None:
             self._physical = _physical(self.table, checked)
+            for _ in range(_AHEAD):
+                self._room.put(None)
             self._thread = threading.Thread(target=self._work, name=f"write {self.table}", daemon=True)
             self._thread.start()
         self._raise()
         self.rows += checked.num_rows
         if checked.num_rows:
+            self._room.get()
             self._queue.put(_as_physical(checked, self._physical))
 
     def end(self) -> None:
         """Say that there are no more rows: what is left is written, and the file completed, while others are."""
         if self._thread is not None and not self._ended:
             self._queue.put(None)
-            self._ended = True  # not before: an interruption may arrive while the queue is full
+            self._ended = True  # not before: an interruption between the two would leave the thread without an end
 
     def close(self) -> None:
         """Wait until everything is written and on the disk, and the file is complete.
@@ -110,6 +115,7 @@ class TableFile:
         try:
             with _writer(self.table, self.path, self._physical) as writer:
                 while (rows := self._queue.get()) is not None:
+                    self._room.put(None)
                     writer.write_table(rows, self.row_group)
                     del rows  # its memory may be used again while this waits for the next piece
                 ended = True
@@ -118,7 +124,7 @@ class TableFile:
         except BaseException as error:  # noqa: BLE001 - handed to the thread that writes or closes
             self._error = error
             while not ended and self._queue.get() is not None:  # a disk may be full only as the file is completed
-                pass
+                self._room.put(None)
 
 
 def _writer(table: str, path: Path, physical: pa.Schema) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import pytest
@@ -30,3 +31,22 @@ def test_groups_of_any_size_give_the_same_rows(monkeypatch, group):
     assert_frame_equal(found.packets, expected.packets)  # one flow: sorted by frame in any case
     assert_frame_equal(found.flows, expected.flows)
     assert_frame_equal(found.inputs, expected.inputs)
+
+
+def test_interrupted_while_its_thread_starts(monkeypatch):
+    """The thread ends: a process waits for such threads before it ends itself."""
+    kept = []
+    begin = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        begin(thread)
+        if thread.name.startswith("gather"):
+            kept.append(thread)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:  # it holds the frames, and so whoever gives the thread work
+        in_groups(monkeypatch, 7)
+    kept[0].join(10)
+    assert not kept[0].is_alive()
+    assert caught.traceback

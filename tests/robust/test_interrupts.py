@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -53,19 +54,40 @@ def test_other_exceptions_in_a_callback_are_told():
     assert "ZeroDivisionError: division by zero" in done.stderr
 
 
-def test_interrupted_while_a_full_queue_takes_no_end(tmp_path, monkeypatch):
-    """The thread that writes is told of the end all the same: else whoever closes the file waits for it for ever."""
-    file = TableFile("metadata", tmp_path / "metadata", 1 << 16)
-    file.write(tables.from_rows("metadata", [{"input": "x", "key": "k", "value": "v"}]))
+class InterruptedAt:
+    """Raises KeyboardInterrupt before the line of that number that this thread comes to, in any function it calls."""
 
-    def interrupted(_rows: object) -> None:
-        raise KeyboardInterrupt
+    def __init__(self, number: int) -> None:
+        self.left = number
 
-    with monkeypatch.context() as patch:
-        patch.setattr(file._queue, "put", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+    def __call__(self, _frame: object, event: str, _arg: object) -> InterruptedAt:
+        if event == "line":
+            self.left -= 1
+            if self.left == 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def test_interrupted_at_any_line_of_writing(tmp_path):
+    """Whatever line it was, the file can be closed: no thread waits for another that does not know of it."""
+    rows = tables.from_rows("metadata", [{"input": "x", "key": "k", "value": "v"}])
+    lines, reached = 0, True
+    while reached:
+        lines += 1
+        file = TableFile("metadata", tmp_path / str(lines), 1 << 16)
+        file.write(rows)
+        time.sleep(0.005)  # its thread waits for the next rows
+        sys.settrace(tracer := InterruptedAt(lines))
+        try:
+            file.write(rows)
             file.end()
-    closing = threading.Thread(target=file.close, daemon=True)
-    closing.start()
-    closing.join(30)
-    assert not closing.is_alive()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        reached = tracer.left == 0
+        closing = threading.Thread(target=file.close, daemon=True)
+        closing.start()
+        closing.join(10)
+        assert not closing.is_alive(), f"line {lines}"
+    assert lines > 20  # it did trace something

@@ -30,13 +30,23 @@ ENDS = {signal.SIGINT: (0, 130, -2), signal.SIGTERM: (0, 143, -15), signal.SIGKI
 
 
 def start(*args: str) -> subprocess.Popen:
-    child = [sys.executable, "-m", "tests.robust.child", *args]
+    child = [sys.executable, "-X", "faulthandler", "-m", "tests.robust.child", *args]
     process = subprocess.Popen(
         child, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": "."}
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     return process
+
+
+def told(process: subprocess.Popen) -> tuple[str, str]:
+    """What it printed until it ended; where it does not end, the test fails with the stacks of its threads."""
+    try:
+        return process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        waits = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/wchan")]
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"it did not end; its threads wait in {waits}\n{process.communicate(timeout=60)[1]}")
 
 
 def contents(folder: Path) -> dict[str, pl.DataFrame]:
@@ -76,7 +86,7 @@ def test_killed_at_random_moments(undisturbed, tmp_path):
         time.sleep(rng.uniform(0, took[step]))
         how = rng.choice(SIGNALS)
         process.send_signal(how)
-        out, err = process.communicate(timeout=60)
+        out, err = told(process)
         assert out == ""
         assert process.returncode in ENDS[how], err
         hit += process.returncode != 0

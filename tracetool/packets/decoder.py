@@ -84,7 +84,7 @@ class Decoder:
                 return
             if status == decode.GROUP:
                 yield from self._made()
-                self._table = self._thread.submit(self._columns.table, *self._full())
+                self._gather()
             elif status == decode.GROW_FLOWS:
                 self._grow_flows()
             elif status == decode.GROW_CONVERSATIONS:
@@ -94,6 +94,14 @@ class Decoder:
                 )
             else:
                 self._layer_rows = _longer(self._layer_rows)
+
+    def _gather(self) -> None:
+        """Have the table made of the packets so far."""
+        try:
+            self._table = self._thread.submit(self._columns.table, *self._full())
+        except BaseException:  # an interruption while the thread starts: the process would wait for it, and it for work
+            self._thread.shutdown(wait=False)
+            raise
 
     def _made(self) -> Iterator[pa.Table]:
         """Wait for the table that is being made, if any."""
