@@ -10,7 +10,8 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, Executor, Future
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracetool.errors import TracetoolError, UsageError
@@ -76,6 +77,7 @@ def spread(
     [(-1, 1), (2, 2)]
     """
     under_way: dict[Future[Result], Task] = {}
+    finished: SimpleQueue[Future[Result]] = SimpleQueue()  # `wait` leaves futures locked where it is interrupted
     done: list[tuple[Task, Result]] = []
     failed: list[Exception] = []
     quiet_until = 0.0
@@ -83,12 +85,15 @@ def spread(
     def gather(timeout: float | None) -> None:
         if not under_way:
             time.sleep(timeout or 0)
-        for future in wait(under_way, timeout, FIRST_COMPLETED).done:
-            task = under_way.pop(future)
-            try:
-                done.append((task, _result(future)))
-            except Exception as error:  # noqa: BLE001 - raised when what was done is handed over
-                failed.append(error)
+        with contextlib.suppress(Empty):
+            while under_way:
+                future = finished.get(timeout=timeout)
+                timeout = 0
+                task = under_way.pop(future)
+                try:
+                    done.append((task, _result(future)))
+                except Exception as error:  # noqa: BLE001 - raised when what was done is handed over
+                    failed.append(error)
 
     waiting = iter(tasks)
     more = True
@@ -96,7 +101,9 @@ def spread(
         while (more or under_way or done) and not failed:
             if more and len(under_way) + len(done) < WINDOW:
                 for task in waiting:
-                    under_way[_submitted(executor, work, task)] = task
+                    future = _submitted(executor, work, task)
+                    under_way[future] = task
+                    future.add_done_callback(finished.put)
                     break
                 else:
                     more = False
@@ -171,6 +178,8 @@ def _pool(jobs: int) -> Any:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    others = set(multiprocessing.active_children())
+
     class Pool(ProcessPoolExecutor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             # This starts processes, which inherit the mask: an interrupt finds them before they could ignore it.
@@ -181,7 +190,8 @@ def _pool(jobs: int) -> Any:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
         def kill(self) -> None:
-            started = list((getattr(self, "_processes", None) or {}).values())
+            # Not those that the pool knows of: it may have been interrupted just after it started one.
+            started = set(multiprocessing.active_children()) - others
             self.shutdown(wait=False, cancel_futures=True)
             for process in started:
                 process.terminate()
