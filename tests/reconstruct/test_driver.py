@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tests.fuzz import captures, frames
@@ -95,6 +98,20 @@ def test_batches_hold_whole_flows_in_order(done, tmp_path, monkeypatch, size, wa
             assert edges.tolist() == theirs["sack"].explode().drop_nulls().to_list()
             seen.append(flow)
     assert sorted(seen) == flows["flow"].to_list()
+
+
+@given(st.lists(st.integers(0, 9)), st.integers(1, 12))
+def test_a_batch_has_as_many_flows_as_fit(packets, size):
+    expected, batch, filled = [], 0, 0
+    for count in packets:
+        if filled + count > size and filled:
+            batch, filled = batch + 1, 0
+        expected.append(batch)
+        filled += count
+    found = whole_flows._batches(np.array(packets, np.int64), size).tolist()
+    pairs = list(pairwise(at for at, count in enumerate(packets) if count))  # flows without packets may be anywhere
+    assert [found[a] == found[b] for a, b in pairs] == [expected[a] == expected[b] for a, b in pairs]
+    assert found == sorted(found)
 
 
 def test_rows_of_many_batches_share_row_groups(done, tmp_path, monkeypatch):

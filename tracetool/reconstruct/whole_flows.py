@@ -100,7 +100,7 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
     """
     total = int(packets.sum())
     size = max(1, min(BATCH_ROWS, -(-total // parts)))
-    batch_of = (np.cumsum(packets) - packets) // size  # the first packet of a flow decides
+    batch_of = _batches(packets, size)
     missing = np.bincount(batch_of, packets).astype(np.int64)
     batch_of[packets == 0] = -1
     waiting: dict[int, Pending] = {}
@@ -122,6 +122,17 @@ def batches(path: Any, packets: Ints, spilled: IO[bytes], *, parts: int = 1) -> 
         while bytes_held > WAITING_BYTES:
             bytes_held -= len(held[0])
             held.popleft().spill()
+
+
+def _batches(packets: Ints, size: int) -> Ints:
+    """Batch of each flow: flows in a row, with no more packets than ``size`` together unless there is but one."""
+    ends = np.cumsum(packets)
+    lasts, flow, before = [], 0, 0
+    while flow < len(packets):
+        flow = max(flow + 1, int(np.searchsorted(ends, before + size, "right")))
+        before = int(ends[flow - 1])
+        lasts.append(flow)
+    return np.searchsorted(lasts, np.arange(len(packets)), "right")
 
 
 def _slices(path: Any, batch_of: Ints) -> Iterator[tuple[Bytes, list[list[int]]]]:
