@@ -36,6 +36,73 @@ cli.main()
 #: The same place, and an exception of its own.
 OTHER = COMMAND.replace("signal.raise_signal({number})", "1 / 0").replace("time.sleep(10)", "pass")
 
+#: The signal comes as a lock was just taken; it must not stay so. Without the signal it ends after ten seconds.
+LOCK = """
+import signal, sys, threading, time
+from tracetool import cli
+
+lock = threading.Lock()
+condition = threading.Condition(lock)
+
+def interrupt(frame, event, _arg):
+    if event == "c_return" and frame.f_code is threading.Condition.__enter__.__code__:
+        sys.setprofile(None)
+        signal.getsignal({number})({number}, frame)  # as Python calls it between two instructions of that frame
+
+@cli.app.command("wait")
+def command():
+    try:
+        sys.setprofile(interrupt)
+        with condition:
+            pass
+        time.sleep(10)
+    finally:
+        print("held" if lock.locked() else "free")
+
+sys.argv = ["tracetool", "wait"]
+cli.main()
+"""
+#: The signal comes as a temporary folder is being removed.
+FOLDER = """
+import signal, sys, tempfile, time
+from pathlib import Path
+from tracetool import cli
+
+def interrupt(frame, event, _arg):
+    if event == "c_call" and frame.f_globals["__name__"] == "shutil" and _arg.__name__ == "unlink":
+        sys.setprofile(None)
+        signal.getsignal({number})({number}, frame)
+
+@cli.app.command("wait")
+def command():
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "file").touch()
+            sys.setprofile(interrupt)
+        time.sleep(10)
+    finally:
+        print("left" if Path(folder).exists() else "gone")
+
+sys.argv = ["tracetool", "wait"]
+cli.main()
+"""
+#: The signal comes twice, as from `timeout`, which sends it to the process and to its group.
+TWICE = """
+import signal, sys
+from tracetool import cli
+
+@cli.app.command("wait")
+def command():
+    try:
+        signal.raise_signal({number})
+    finally:
+        signal.raise_signal({number})
+        print("cleaned up")
+
+sys.argv = ["tracetool", "wait"]
+cli.main()
+"""
+
 
 def run(program: str) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -44,6 +111,15 @@ def run(program: str) -> subprocess.CompletedProcess:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_in_a_callback(number):
     done = run(COMMAND.format(number=int(number)))
+    assert done.returncode == 128 + number
+    assert done.stderr == "tracetool: interrupted: what was finished is kept, run it again to go on\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("program", "told"), [(LOCK, "free"), (FOLDER, "gone"), (TWICE, "cleaned up")])
+def test_interrupted_amid_steps_that_belong_together(program, told, number):
+    done = run(program.format(number=int(number)))
+    assert done.stdout == f"{told}\n"
     assert done.returncode == 128 + number
     assert done.stderr == "tracetool: interrupted: what was finished is kept, run it again to go on\n"
 
