@@ -264,6 +264,12 @@ class Dataset:
             self.store.sweep(name)
             return Held(name, lock)
 
+    def give_up(self, held: Iterable[Held]) -> None:
+        """Remove what there is of inputs whose work was cut off, and let others have their names."""
+        for each in held:
+            self.store.sweep(each.name)
+            each.close()
+
     def reserve(self, candidates: Iterable[str]) -> InputWriter:
         """Writer for a new input under the first free one of several names; see `hold`."""
         held = self.hold(candidates)

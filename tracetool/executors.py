@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 #: Units that may be under way at a time: enough for a cluster, few enough to be held in memory.
 WINDOW = 256
 CONNECT_S = 10
+_END_S = 1.0  # what a process that was told to end has for it, at most
 _SHARE = 4  # whoever takes the results may be busy for one part in this many and one
 
 
@@ -121,8 +122,11 @@ def spread(
                 yield done
             raise failed[0]  # noqa: TRY301 - what was submitted is cancelled below, whoever raised it
     except BaseException as error:
+        if hasattr(executor, "kill"):
+            if not isinstance(error, (Exception, GeneratorExit)):  # an interruption
+                executor.kill()  # at once: whoever gave out the work removes what is left of it
         # A process pool that has lost its workers trips over what is cancelled meanwhile, in a thread of its own.
-        if not isinstance(error, WorkerError) and not hasattr(executor, "kill"):
+        elif not isinstance(error, WorkerError):
             for future in under_way:
                 future.cancel()
         raise
@@ -195,6 +199,8 @@ def _pool(jobs: int) -> Any:
             self.shutdown(wait=False, cancel_futures=True)
             for process in started:
                 process.terminate()
+            for process in started:
+                process.join(_END_S)
 
     return Pool(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
 

@@ -149,8 +149,7 @@ class _Admission:
                     progress(f"{len(found):,} inputs", done, sum(sizes))
                 yield from settled
         finally:
-            for held in self._held.values():
-                held.close()
+            self.dataset.give_up(self._held.values())
             self._held.clear()
 
     def _task(self, parts: tuple[Source, ...]) -> Task:

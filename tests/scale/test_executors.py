@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,40 @@ def test_threads_give_the_same_bytes_as_one_after_the_other(folder, tmp_path):
         (str(folder / "run2" / "copy.pcap"), "c1")
     ]
     assert {Path(each.source).name for each in alone if each.error} == {"README.md", "empty.pcap"}
+
+
+class Interrupted(executors.Executor):
+    """A worker that was killed amid its work, as the interruption came: what it had written so far is there."""
+
+    def submit(self, _fn, /, task):
+        left = task.dataset.path / ".parts" / task.name / "one"
+        left.mkdir(parents=True)
+        (left / "packets").touch()
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("stage", [partial(ingest, ROOT / "sample_traces" / "two-reno.pcap.gz"), reconstruct])
+def test_what_a_worker_left_is_removed(stage, folder, tmp_path):
+    data = tmp_path / "data"
+    ingest(folder / "run0", data)
+    with pytest.raises(KeyboardInterrupt):
+        stage(data, executor=Interrupted())
+    assert not list(data.glob(".parts/*"))
+
+
+def interrupted():
+    yield 0.01
+    time.sleep(0.5)  # a worker is at it
+    yield 30
+    raise KeyboardInterrupt
+
+
+def test_an_interruption_ends_the_workers_at_once():
+    """And not only when the pool is left: what they wrote is to be removed before."""
+    with executors.processes(2) as pool:
+        with pytest.raises(KeyboardInterrupt):
+            list(executors.spread(pool, time.sleep, interrupted()))
+        assert not multiprocessing.active_children()
 
 
 def test_the_order_in_which_work_is_done_does_not_matter(folder, tmp_path):

@@ -112,8 +112,7 @@ def _all(
             if progress is not None:
                 progress(f"{len(todo):,} inputs", done, sum(todo.values()))
     finally:
-        for each_held in held.values():
-            each_held.close()
+        dataset.give_up(held.values())
 
 
 def work(task: Task, progress: Progress | None = None) -> Written:
