@@ -86,6 +86,15 @@ def test_layout_belongs_to_cwnd(run, dataset):
     assert run("plot-rtt", dataset, "--layout", "overlay")[0] == 2
 
 
+@pytest.mark.parametrize("chart", ["cwnd", "rtt", "time-sequence", "throughput", "bbr"])
+@pytest.mark.parametrize("ends", [("--from", "100"), ("--until", "-1")])
+def test_a_time_outside_of_the_flow_is_told_with_its_range(run, dataset, chart, ends):
+    code, out, err = run(f"plot-{chart}", dataset, *ends)
+    assert (code, out) == (5, "")
+    assert err.count("\n") == 1
+    assert "the chart runs from " in err
+
+
 def test_slow_start_zooms_into_slow_start(run, dataset):
     code, zoomed, _ = run("plot-cwnd", dataset, "--slow-start", "--ascii")
     assert code == 0

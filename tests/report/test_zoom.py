@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Events, Figure, Panel, Series, Span, Style
 from tracetool.report.textplot import _scales
 from tracetool.report.vega import to_spec
@@ -46,11 +47,19 @@ def test_a_range_between_two_points_holds_the_value():
     assert zoomed(figure("line"), 1.2, 1.8).panels[0].series[0].y.tolist() == pytest.approx([12.0, 18.0])
 
 
-@pytest.mark.parametrize(("start", "stop"), [(5, 6), (-3, -1)])
-def test_outside_there_is_nothing(start, stop):
-    part = zoomed(figure(), start, stop)
-    assert not len(part.panels[0].series[0].x)
-    assert not part.panels[0].spans
+@pytest.mark.parametrize(("start", "stop", "asked"), [(5, 6, "after 5 s"), (-3, -1, "before -1 s"), (4.5, None, "after")])
+def test_outside_of_all_there_is_an_error_that_tells_the_range(start, stop, asked):
+    with pytest.raises(NothingMatchedError, match=f"nothing {asked}.*: the chart runs from 0 to 4 s"):
+        zoomed(figure(), start, stop)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(4, None), (None, 0), (-1, 5)])
+def test_a_range_that_touches_the_data_is_none(start, stop):
+    assert len(zoomed(figure(), start, stop).panels[0].series[0].x)
+
+
+def test_an_empty_figure_can_be_zoomed():
+    assert zoomed(Figure("t", Axis("time", "s"), (Panel(Axis("window")),)), 1, 2).is_empty
 
 
 @pytest.mark.parametrize(("kind", "y2"), [("points", None), ("bars", Y + 1)])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tracetool.errors import NothingMatchedError
+
 if TYPE_CHECKING:
     from tracetool.report.figure import Events, Figure, FloatArray, Panel, Series
 
@@ -21,6 +23,11 @@ def zoomed(figure: Figure, start: float | None = None, stop: float | None = None
     start, stop
         Ends of the axis, in its unit; None: where the data ends.
 
+    Raises
+    ------
+    NothingMatchedError
+        If all of the figure lies outside.
+
     Examples
     --------
     >>> from tracetool.report.figure import Axis, Figure, Panel, Series
@@ -32,9 +39,21 @@ def zoomed(figure: Figure, start: float | None = None, stop: float | None = None
     if start is None and stop is None:
         return figure
     low, high = -np.inf if start is None else start, np.inf if stop is None else stop
+    _refuse_outside(figure, low, high)
     axis = replace(figure.x, low=figure.x.low if start is None else start, high=figure.x.high if stop is None else stop)
     panels = tuple(panel if panel.x is not None else _panel(panel, low, high) for panel in figure.panels)
     return _without_hidden(replace(figure, x=axis, panels=panels))
+
+
+def _refuse_outside(figure: Figure, low: float, high: float) -> None:
+    """Raise an error that tells where the figure has something, if that is not in [`low`, `high`]."""
+    values = [np.empty(0), *(x for panel in figure.panels if panel.x is None for x in figure.x_values(panel))]
+    x = np.concatenate(values)
+    x = x[np.isfinite(x)]
+    if len(x) and (low > x.max() or high < x.min()):
+        unit = figure.x.unit and f" {figure.x.unit}"
+        asked = f"after {low:g}{unit}" if low > x.max() else f"before {high:g}{unit}"
+        raise NothingMatchedError(f"nothing {asked}: the chart runs from {x.min():.6g} to {x.max():.6g}{unit}")
 
 
 def _without_hidden(figure: Figure) -> Figure:
