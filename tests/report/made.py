@@ -25,7 +25,8 @@ def window(flow: int, seconds: float) -> int:
     return min(32, round(4 * 2 ** (3 * age))) if age < 1 else 24 + round(age * 5) % 16
 
 
-def make(path) -> Dataset:
+def make(path, *, cc="cubic", started="slow_start") -> Dataset:
+    """Make the dataset in a folder, with the congestion control that was inferred and the phase that flows begin in."""
     dataset = Dataset.create(path)
     packets: dict[str, list[dict[str, Any]]] = {"sender": [], "receiver": []}
     samples, rtts = [], []
@@ -55,7 +56,7 @@ def make(path) -> Dataset:
                 | {"cwnd_high_segments": cwnd + 1, "ssthresh_segments": 32 if seconds - 2 * flow >= 1 else None}
                 | {"srtt_ns": round(2e9 * delay), "min_rtt_ns": 20_800_000, "inflight_bytes": (cwnd - 1) * MSS}
                 | {"mss_bytes": MSS, "snd_una": seq - 3 * MSS, "snd_nxt": seq, "limited_by": "cwnd"}
-                | {"phase": "slow_start" if seconds - 2 * flow < 1 else "congestion_avoidance"}
+                | {"phase": started if seconds - 2 * flow < 1 else "congestion_avoidance"}
             )
     for name in ("sender", "receiver"):
         numbered = sorted(packets[name], key=lambda row: row["time"])
@@ -74,7 +75,7 @@ def make(path) -> Dataset:
                 _write(writer, "events", [_event(0, 3.2), _event(1, 3.2)])
                 _write(writer, "recoveries", [_recovery(0), _recovery(1)])
                 _write(writer, "slow_starts", [_slow_start(0), _slow_start(1)])
-                _write(writer, "flow_stats", [_stats(0), _stats(1)])
+                _write(writer, "flow_stats", [_stats(0, cc), _stats(1, cc)])
             writer.commit()
     kernel = [
         row
@@ -135,8 +136,8 @@ def _slow_start(flow):
     }
 
 
-def _stats(flow):
-    known = {"cc": "cubic", "cc_confidence": 0.9, "data_segments": 1200, "retransmitted_segments": 2}
+def _stats(flow, cc):
+    known = {"cc": cc, "cc_confidence": 0.9, "data_segments": 1200, "retransmitted_segments": 2}
     return _row(flow, 0.0) | known | {"goodput_bps": 1.7e6, "rtt_min_ns": 20_800_000, "rtt_mean_ns": 2.5e7}
 
 

@@ -15,6 +15,7 @@ from tracetool.errors import NothingMatchedError, UsageError
 from tracetool.reconstruct.connections import Connection
 from tracetool.report import charts
 from tracetool.report.ascii import _Ascii, render_ascii
+from tracetool.report.charts.bbr import _no_bbr
 from tracetool.report.deliveries import delivered, deliveries, round_scales, unique_names
 from tracetool.report.export import render
 from tracetool.report.figure import Series
@@ -196,6 +197,30 @@ def test_bbr_takes_the_largest_rate_of_ten_rounds(dataset):
     bandwidth = series(figure)["bandwidth (largest of 10 rounds)"].y
     assert np.all(bandwidth >= series(figure)["delivery rate"].y)
     assert [panel.y.label for panel in figure.panels] == ["rate", "gain", "window", "RTT"]
+
+
+@pytest.mark.parametrize(
+    ("cc", "started", "drawn"),
+    [
+        ("bbr", "startup", True),
+        ("unknown", "startup", False),
+        (None, "startup", False),
+        ("reno", "startup", False),
+        ("unknown", "slow_start", True),
+    ],
+)
+def test_phases_of_bbr_are_drawn_of_bbr_alone(tmp_path, cc, started, drawn):
+    figure = charts.build("cwnd", make(tmp_path / "made", cc=cc, started=started))
+    names = {span.name for span in figure.panels[0].spans}
+    assert names == {"congestion avoidance"} | ({started.replace("_", " ")} if drawn else set())
+
+
+def test_the_chart_of_bbr_says_that_a_sender_is_not_bbr(dataset):
+    assert charts.build("bbr", dataset).notes == (
+        "This sender is cubic, not BBR: the curves are what was seen of it, not BBR's model.",
+    )
+    assert _no_bbr("bbr (inferred)") == ()
+    assert _no_bbr("")[0].startswith("Nothing shows that this sender is BBR: ")
 
 
 def test_in_flight_stays_below_cwnd(dataset):

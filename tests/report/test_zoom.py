@@ -47,7 +47,9 @@ def test_a_range_between_two_points_holds_the_value():
     assert zoomed(figure("line"), 1.2, 1.8).panels[0].series[0].y.tolist() == pytest.approx([12.0, 18.0])
 
 
-@pytest.mark.parametrize(("start", "stop", "asked"), [(5, 6, "after 5 s"), (-3, -1, "before -1 s"), (4.5, None, "after")])
+@pytest.mark.parametrize(
+    ("start", "stop", "asked"), [(5, 6, "after 5 s"), (-3, -1, "before -1 s"), (4.5, None, "after")]
+)
 def test_outside_of_all_there_is_an_error_that_tells_the_range(start, stop, asked):
     with pytest.raises(NothingMatchedError, match=f"nothing {asked}.*: the chart runs from 0 to 4 s"):
         zoomed(figure(), start, stop)

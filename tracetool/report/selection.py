@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tracetool.dataset import Dataset
     from tracetool.reconstruct.connections import Part
 
+BBR_PHASES = ("startup", "drain", "probe_bw", "probe_rtt")
+"""Phases of samples that no other congestion control has."""
+
 
 def rows(
     dataset: Dataset,
@@ -110,17 +113,31 @@ def samples_of(
 ) -> pl.DataFrame:
     """Return the samples of connections: all that logs say, and what was inferred from one capture of each.
 
-    With `every_input`, what was inferred from other captures too (the receiver's sees the sender from afar).
+    With `every_input`, what was inferred from other captures too (the receiver's sees the sender from afar). Inferred
+    phases that BBR alone has are left out where nobody says that the sender is BBR.
     """
     import polars as pl
 
     group = (connections,) if isinstance(connections, Connection) else tuple(connections)
-    table = rows(dataset, "samples", group)
+    table = _bbr_phases_of_bbr(dataset, group, rows(dataset, "samples", group))
     if every_input:
         return table
     nearest = {number: one_view(connection).parts[0].input for number, connection in enumerate(group)}
     best = pl.col("flow").replace_strict(nearest, return_dtype=pl.String, default=None)
     return table.filter((pl.col("origin") != "inferred") | (pl.col("input") == best))
+
+
+def _bbr_phases_of_bbr(dataset: Dataset, group: tuple[Connection, ...], table: pl.DataFrame) -> pl.DataFrame:
+    """Samples without inferred phases of BBR where neither the kernel nor the inference names it.
+
+    Where nothing fits, the hypothesis that fits least badly gives bounds of cwnd; its phases tell nothing.
+    """
+    import polars as pl
+
+    inferred, bbr = pl.col("origin") == "inferred", pl.col("cc") == "bbr"
+    named = {*rows(dataset, "flow_stats", group).filter(bbr)["flow"], *table.filter(bbr & ~inferred)["flow"]}
+    guessed = inferred & pl.col("phase").cast(pl.String).is_in(BBR_PHASES) & ~pl.col("flow").is_in(named)
+    return table.with_columns(phase=pl.when(~guessed.fill_null(value=False)).then(pl.col("phase")))
 
 
 def _captures(connection: Connection) -> list[Part]:

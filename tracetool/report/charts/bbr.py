@@ -13,7 +13,7 @@ import polars as pl
 
 from tracetool.errors import NothingMatchedError
 from tracetool.report.figure import Axis, Figure, Panel, Series, Style, floats, seconds_after
-from tracetool.report.selection import display_filter, samples_of, title_of
+from tracetool.report.selection import congestion_control, display_filter, samples_of, title_of
 from tracetool.report.tracks import best_origin, origin_words, phase_spans, start_of, track, value_axis
 
 if TYPE_CHECKING:
@@ -30,7 +30,14 @@ BANDWIDTH_ROUNDS = 10
 """Round trips over which BBR takes the largest delivery rate (Linux tcp_bbr.c: bbr_bw_rtts)."""
 
 
-def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False, display_filter: str = "") -> Figure:
+def bbr_figure(
+    samples: pl.DataFrame,
+    *,
+    flow_label: str = "",
+    log: bool = False,
+    display_filter: str = "",
+    notes: tuple[str, ...] = (),
+) -> Figure:
     """Return rates, gain, windows and RTT of one flow against time, its phases shaded.
 
     Parameters
@@ -39,6 +46,8 @@ def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False
         Rows of `samples` of one flow. Each panel draws the most trusted origin that knows its numbers.
     log
         Logarithmic axis for the rates.
+    notes
+        Sentences to stand under the figure.
 
     Examples
     --------
@@ -84,6 +93,7 @@ def bbr_figure(samples: pl.DataFrame, *, flow_label: str = "", log: bool = False
         subtitle=", ".join(origin_words(name) for name in sources),
         x=Axis("time since first sample", "s"),
         panels=tuple(panel for panel in panels if panel.series) or (panels[0],),
+        notes=notes,
         origin_ns=origin,
         display_filter=display_filter,
     )
@@ -111,5 +121,14 @@ def build(dataset: Dataset, connections: Sequence[Connection], **options: Any) -
         samples,
         flow_label=title_of(dataset, connections[0]),
         display_filter=display_filter(connections[0]),
+        notes=_no_bbr(congestion_control(dataset, connections[0])),
         **options,
     )
+
+
+def _no_bbr(control: str) -> tuple[str, ...]:
+    """Return a sentence where the sender is not known to be BBR."""
+    if control.startswith("bbr"):
+        return ()
+    who = f"This sender is {control}, not BBR" if control else "Nothing shows that this sender is BBR"
+    return (f"{who}: the curves are what was seen of it, not BBR's model.",)
