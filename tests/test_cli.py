@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tracetool.cli import app
+from tracetool.report.charts import CHARTS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
 SHARED = Path(os.environ.get("TRACETOOL_SHARED", Path(__file__).resolve().parents[2] / "shared"))
@@ -160,6 +164,15 @@ def test_version_and_help(run) -> None:
     assert code == 0
     for command in ("ingest", "reconstruct", "flows", "plot-cwnd", "slow-starts", "export", "schema"):
         assert command in out
+
+
+def test_help_describes_each_command_in_a_whole_sentence(run, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    words = " ".join(run("--help")[1].split())
+    for name, chart in CHARTS.items():
+        assert f" plot-{name} Draw {chart.summary}. " in words
+    for name in (command.name for command in app.registered_commands):
+        assert re.search(rf" {name} [A-Z][^.]*\. ", words), name
 
 
 def tracetool(*args: str, **options) -> subprocess.CompletedProcess:

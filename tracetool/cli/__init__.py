@@ -59,9 +59,7 @@ app.command("slow-starts", short_help="List slow starts, and why each ended.")(s
 app.command("fairness", short_help="Measure how flows share, alone or over experiments.")(fairness.command)
 app.command("check", short_help="Say what is odd about inputs, and how far to trust them.")(check.command)
 app.command("compare", short_help="Hold the inference against the kernel's word.")(compare.command)
-app.command("compare-runs", short_help="Compare test runs: bandwidth, ping, RTT, fairness of hosts.")(
-    compare_runs.command
-)
+app.command("compare-runs", short_help="Compare test runs: bandwidth, ping, RTT, fairness.")(compare_runs.command)
 plot.register(app)
 app.command("report", short_help="Write one self-contained page about everything.")(report.command)
 app.command("metrics", short_help="List the metrics: unit, input, source.")(metrics.command)

@@ -55,8 +55,8 @@ CWND_ONLY = ("layout", "slow_start")
 def register(app: typer.Typer) -> None:
     """Add the command of every chart."""
     for name, chart in CHARTS.items():
-        short = f"Draw {chart.summary.split(',')[0].split(':')[0]}."
-        app.command(f"plot-{name}", help=f"Draw {chart.summary}.", short_help=short)(_command(name))
+        words = f"Draw {chart.summary}."
+        app.command(f"plot-{name}", help=words, short_help=words)(_command(name))
 
 
 def _command(chart: str) -> Callable[..., None]:
