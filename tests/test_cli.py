@@ -158,6 +158,32 @@ def test_a_failed_input_does_not_stop_the_others(run, tmp_path) -> None:
     assert json.loads((tmp_path / "d" / "dataset.json").read_text())["inputs"].keys() == {"cubic-hystart-train"}
 
 
+def test_where_nothing_can_be_read_no_dataset_is_left(run, tmp_path) -> None:
+    code, out, err = run("ingest", "nosuch.pcap", __file__, "--out", tmp_path / "d")
+    assert (code, out) == (3, "")
+    assert [line.split(": ")[:2] for line in err.splitlines()] == [
+        ["tracetool", "nosuch.pcap"],
+        ["tracetool", __file__],
+    ]
+    assert not (tmp_path / "d").exists()
+    code, _, err = run("check", "nosuch.pcap", __file__)
+    assert (code, err.count("\n")) == (3, 2)
+
+
+def test_where_nothing_can_be_read_a_dataset_that_was_there_stays(run, tmp_path) -> None:
+    run("ingest", CAPTURE, "--out", tmp_path / "d", "-q")
+    before = (tmp_path / "d" / "dataset.json").read_bytes()
+    assert run("ingest", "nosuch.pcap", "--out", tmp_path / "d")[0] == 3
+    assert (tmp_path / "d" / "dataset.json").read_bytes() == before
+
+
+def test_a_pipe_is_opened_once(tmp_path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["sh", "-c", f"cat {CAPTURE} > {tmp_path / 'pipe'}"]):
+        done = tracetool("ingest", str(tmp_path / "pipe"), "--out", str(tmp_path / "d"))
+    assert done.returncode == 0, done.stderr
+
+
 def test_version_and_help(run) -> None:
     assert run("--version")[1].startswith("tracetool 0.")
     code, out, _ = run("--help")

@@ -85,7 +85,8 @@ def prepared(
                 told(result)
             elif result.error is not None:
                 raise result.error
-        yield reconstruct(Dataset.open(Path(folder) / "dataset"), executor=executor, progress=inferring)
+        dataset = Dataset.create(Path(folder) / "dataset")  # which is not there where no input could be read
+        yield reconstruct(dataset, executor=executor, progress=inferring)
 
 
 def flows(inputs: Inputs) -> pl.DataFrame:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from tracetool import sources
+from tracetool import parsers, sources
 from tracetool.dataset import Dataset
 from tracetool.errors import InputError, UsageError
 from tracetool.executors import Serial, spread
@@ -93,10 +94,16 @@ def ingest_each(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Ingested]:
-    """Read inputs and tell what became of each, as soon as it is in the dataset; see `ingest`."""
+    """Read inputs and tell what became of each, as soon as it is in the dataset; see `ingest`.
+
+    Where none of them can be read, no dataset is made.
+    """
     found = sources.expand(inputs)
     if join and len(found) > 1 and any(source.name == "-" for source in found):
         raise UsageError("standard input cannot be joined with others: name files")
+    if executor is None and not Dataset.is_dataset(out) and (failed := _all_failed(found, options)):
+        yield from failed
+        return
     admission = _Admission(Dataset.create(out), options)
     if executor is None:
         executor = Serial()
@@ -115,6 +122,29 @@ def ingest_each(
     # Nobody but this process has its standard input.
     yield from admission.results(Serial(), [parts for parts in whole if parts[0].name == "-"], progress)
     yield from admission.results(executor, [parts for parts in whole if parts[0].name != "-"], progress)
+
+
+def _all_failed(found: list[Source], options: ParseOptions) -> list[Ingested]:
+    """What became of inputs of which none can be read; empty where one may be."""
+    failed = []
+    for source in found:
+        if (error := _refusal(source, options)) is None:
+            return []
+        failed.append(Ingested(source.label, None, "failed", error=error))
+    return failed
+
+
+def _refusal(source: Source, options: ParseOptions) -> InputError | None:
+    """Why an input cannot be read; None where it may be, and of standard input and pipes, which open only once."""
+    there = os.path.exists(os.path.join(source.folder, source.name))  # noqa: PTH110, PTH118 - raises nothing
+    if source.name == "-" or (there and source.size_bytes is None):
+        return None
+    try:
+        with source.open() as stream:
+            parsers.detect(stream.head(), source.label, table=bool(options.columns))
+    except InputError as error:
+        return error
+    return None
 
 
 @dataclass
