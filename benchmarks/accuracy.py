@@ -1,4 +1,4 @@
-"""Accuracy of the inference against the kernel's own word: the table of `docs/inference.md`.
+"""Accuracy of the inference against the kernel's own word: the tables of `docs/inference.md`.
 
 TRACES holds one folder per scenario with `sender.pcap.gz` (and perhaps `receiver.pcap.gz`), `tcp_probe.txt.gz` and
 `scenario.json`. Only the capture is given to the inference; the kernel's log of the same flows is the truth.
@@ -163,29 +163,41 @@ def measured(scenario: Path, capture: str, folder: Path, how: str | None = None)
             & pl.col("time").is_between(span["first"], span["last"])
         )
         starts = mine.read("slow_starts").filter(this).sort("episode")
+        rows = joined(samples.filter(this), told, AT_MOST[capture])
         found.append(
             {
                 "scenario": scenario.name,
                 "cc": spec["cc"],
                 "named": mine.read("flow_stats").filter(this)["cc"][0],
                 "exit_cause": starts["exit_cause"][0] if starts.height else None,
-                **measures(joined(samples.filter(this), told, AT_MOST[capture])),
+                "rows": rows,
+                **measures(rows),
             }
         )
     return found
 
 
+def line(scenario: str, cc: str, named: str, numbers: dict[str, Any], cause: str) -> str:
+    """One row of the table."""
+    shown = (numbers[name] for name in ("median", "p90", "p99", "bounds", "ssthresh", "srtt"))
+    cells = "".join(f"| {'' if number is None else f'{number:.1%}'} " for number in shown)
+    return f"| {scenario} | {cc} | {named} {cells}| {cause} |"
+
+
 def table(traces: Path, capture: str, how: str | None = None) -> str:
-    """Markdown table of all scenarios."""
-    lines = []
+    """Markdown table of all scenarios; below them, all rows of their flows together."""
+    found: list[dict[str, Any]] = []
     for scenario in sorted(path.parent for path in traces.glob("*/scenario.json")):
         if (scenario / f"{capture}.pcap.gz").exists():
             with tempfile.TemporaryDirectory() as folder:
-                for flow in measured(scenario, capture, Path(folder), how):
-                    numbers = [flow[name] for name in ("median", "p90", "p99", "bounds", "ssthresh", "srtt")]
-                    cells = "".join(f"| {'' if number is None else f'{number:.1%}'} " for number in numbers)
-                    named, cause = flow["named"], flow["exit_cause"] or ""
-                    lines.append(f"| {flow['scenario']} | {flow['cc']} | {named} {cells}| {cause} |")
+                found += measured(scenario, capture, Path(folder), how)
+    lines = [line(flow["scenario"], flow["cc"], flow["named"], flow, flow["exit_cause"] or "") for flow in found]
+    for kinds in (("cubic", "reno"), ("bbr",)):
+        some = [flow for flow in found if flow["cc"] in kinds]
+        if some:
+            right = sum(flow["named"] == flow["cc"] for flow in some)
+            together = measures(pl.concat([flow["rows"] for flow in some]))
+            lines.append(line("**all rows**", ", ".join(kinds), f"{right} of {len(some)}", together, ""))
     return HEAD + "\n".join(lines) + "\n"
 
 

@@ -148,29 +148,32 @@ def test_the_places_that_are_tried_differ_in_their_kind_first():
 
 
 @pytest.mark.parametrize(
-    ("cwnd", "lost", "threshold"),
+    ("cwnd", "reduced", "threshold"),
     [
-        ([1, 40, 50, 60, 30], True, 30),  # the next loss halves 60
-        ([1, 25, 45, 60, 30], True, 25),  # of which 25 cannot have been
-        ([1, 40, 50, 60, 61], False, 31),
-        ([1, 25, 50, 60, 61], False, 25),
-        ([1, 1, 1, 1, 1], False, 0),
+        ([1, 40, 50, 60, 30], rc.OP_RECOVERY, 30),  # the next loss halves 60
+        ([1, 25, 45, 60, 30], rc.OP_RECOVERY, 18),  # of which 25 cannot have been
+        ([1, 36, 50, 60, 30], rc.OP_CWR, 27),  # a mark may come at any window
+        ([1, 40, 50, 60, 61], 0, 31),
+        ([1, 25, 50, 60, 61], 0, 18),
+        ([1, 1, 1, 1, 1], 0, 0),
     ],
 )
-def test_renos_threshold_is_none_that_its_window_contradicts(cwnd, lost, threshold):
+def test_renos_threshold_is_none_that_its_window_contradicts(cwnd, reduced, threshold):
+    events = np.zeros((len(cwnd), rc.EVENT_WIDTH), np.int64)
+    events[-2, rc.OPS] = reduced
     window = np.zeros((len(cwnd), rw.OUT_WIDTH), np.int64)
     window[:, rw.OUT_CWND] = cwnd
     window[:, rw.OUT_UNKNOWN] = np.array(cwnd) == 1
     window[:, rw.OUT_GUESSED] = wc.GUESSED
-    if lost:
+    if reduced:
         window[-1, [rw.OUT_GUESSED, rw.OUT_SSTHRESH]] = 0, 30
-    choices = SimpleNamespace(window=window, places={}, best=lambda sender: reno.UNDER_WAY[0])
-    _threshold_before(choices, 0, slice(None))
-    assert set(window[: len(cwnd) - lost, rw.OUT_SSTHRESH].tolist()) == {threshold}
+    choices = SimpleNamespace(places={}, best=lambda sender: reno.UNDER_WAY[0])
+    _threshold_before(choices, 0, window, events)
+    assert set(window[: len(cwnd) - bool(reduced), rw.OUT_SSTHRESH].tolist()) == {threshold}
 
 
 def test_places_that_agree_are_no_assumption():
-    assert likely([place(80), place(82)], 0, 150) == (82, True)
+    assert likely([place(80), place(82)], 0, 150, marked=False) == (82, True)
 
 
 @pytest.mark.parametrize(
@@ -184,26 +187,37 @@ def test_places_that_agree_are_no_assumption():
     ],
 )
 def test_losses_recur_at_the_same_window(lost_at, reached, threshold):
-    assert likely([place(80), place(99, FAST)], lost_at, reached) == (threshold, False)
+    assert likely([place(80), place(99, FAST)], lost_at, reached, marked=False) == (threshold, False)
+
+
+@pytest.mark.parametrize(("lost_at", "marked"), [(144, False), (110, True)])
+def test_where_losses_do_not_recur_the_threshold_is_one_that_the_kernel_shows_like_others(lost_at, marked):
+    """The window showed with 100: no loss at 144 had made it 101, and a mark may come anywhere."""
+    some = [place(77, FAST), place(74), place(60), place(95, NO_MAX)]
+    assert likely(some, lost_at, lost_at, marked=marked) == (74, False)  # as 60 and all others up to 75
+    assert likely([place(77, FAST), place(95, NO_MAX)], lost_at, lost_at, marked=marked) == (77, False)
 
 
 def test_a_better_place_of_a_kind_counts_for_more_than_one_whose_loss_is_nearer():
     some = [place(80), place(86, missed=5), place(99, FAST)]
-    assert likely(some, 122, 122) == (80, False)  # 114, 122 and 141
-    assert likely(some, 0, 115) == (99, False)
+    assert likely(some, 122, 122, marked=False) == (80, False)  # 114, 122 and 141
+    assert likely(some, 0, 115, marked=False) == (99, False)
 
 
 def test_what_was_passed_unharmed_is_believed_before_the_better_fit():
-    assert likely([place(80), place(86, missed=5), place(75, missed=3)], 0, 118) == (86, False)  # 114, 122 and 107
+    assert likely([place(80), place(86, missed=5), place(75, missed=3)], 0, 118, marked=False) == (
+        86,
+        False,
+    )  # 114, 122 and 107
 
 
 def test_of_places_that_fit_alike_the_middle_one_is_taken():
     some = [place(threshold, FAST) for threshold in range(83, 98)]
-    assert likely(some, 0, 128) == (94, False)  # of 91 to 97, whose loss was beyond 128
+    assert likely(some, 0, 128, marked=False) == (94, False)  # of 91 to 97, whose loss was beyond 128
 
 
 def test_nothing_is_told_where_the_window_never_showed():
-    assert likely([place(0)], 100, 100) is None
+    assert likely([place(0)], 100, 100, marked=False) is None
 
 
 @pytest.mark.parametrize("of_last_max", [NO_FAST, FAST])

@@ -80,7 +80,8 @@ def infer(batch: Batch, copy: npt.NDArray[np.bool_], asked: Ints, scale_known: n
     # without its timestamps a sender elsewhere seems to pace at the rate of the bottleneck, whatever it runs
     choices = choose(found, np.where(elsewhere, _blur(found), 0), elsewhere & ~found.stamped)
     for sender in np.flatnonzero(~found.begun).tolist():
-        _threshold_before(choices, sender, slice(found.at[sender], found.at[sender + 1]))
+        mine = slice(found.at[sender], found.at[sender + 1])
+        _threshold_before(choices, sender, choices.window[mine], found.events[mine])
     named = [choices.cc(sender) for sender in range(len(asked))]
     return Inferred(found, choices, [cc for cc, _ in named], [sure for _, sure in named])
 
@@ -108,16 +109,16 @@ def _guess_room(events: Ints, window_raw: Ints) -> None:
     events[:, rc.ROOM] = np.where(usable, (window_raw << scale) - flight, -1)
 
 
-def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
+def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
     CUBIC's growth tells it, or some that it may be. Losses recur at the same window where nothing else changes: so the
-    threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window; but
-    no more than the window that had grown from it when it first showed.
+    threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window. But
+    a window that first showed with less has not grown from that, and what marks packets (ECN) does so by chance: then
+    nothing is likelier than 3/4 of the window, which the kernel tells of all thresholds below (`tcp_current_ssthresh`).
     What an undone reduction made sure of is not undercut. BBR's is the bandwidth-delay product of when it left
     STARTUP, assumed to be that of now.
     """
-    window = choices.window[mine]
     guessed = window[:, rw.OUT_GUESSED] != 0
     if not guessed.any():
         return
@@ -125,17 +126,24 @@ def _threshold_before(choices: Choices, sender: int, mine: slice) -> None:
     first = int(np.flatnonzero(guessed)[-1]) + 1  # after the first reduction that was not undone
     reached = int(window[guessed, rw.OUT_CWND].max())
     lost_at = int(window[first - 1, rw.OUT_CWND]) if first < len(window) else 0
+    marked = first < len(window) and bool(events[first - 1, rc.OPS] & rc.OP_CWR)
     shown = window[:first][window[:first, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND]
-    told = likely(choices.places.get(sender, ()), lost_at, reached) if algorithm == wc.CUBIC else None
+    told = likely(choices.places.get(sender, ()), lost_at, reached, marked=marked) if algorithm == wc.CUBIC else None
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
     elif told is None and lost_at:
-        told = min(int(window[first, rw.OUT_SSTHRESH]), int(shown[0]) if len(shown) else reached), False
+        most = int(shown[0]) if len(shown) else reached
+        told = _grown_from(int(window[first, rw.OUT_SSTHRESH]), most, recurs=not marked), False
     elif told is None and algorithm == wc.RENO and len(shown):
-        told = min((reached + 1) // 2, int(shown[0])), False
+        told = _grown_from((reached + 1) // 2, int(shown[0]), recurs=True), False
     threshold, fitted = told or (0, False)
     sure = window[:, rw.OUT_GUESSED] == wc.AT_LEAST
     window[guessed & ~sure, rw.OUT_SSTHRESH] = threshold
     if fitted:
         window[sure, rw.OUT_SSTHRESH] = np.maximum(window[sure, rw.OUT_SSTHRESH], threshold)
     window[guessed, rw.OUT_GUESSED] = rw.FITTED if fitted else rw.ASSUMED
+
+
+def _grown_from(threshold: int, window: int, *, recurs: bool) -> int:
+    """The threshold that a window had grown from, if losses recur and that may be; else 3/4 of the window."""
+    return threshold if recurs and threshold <= window else window * 3 // 4

@@ -167,15 +167,17 @@ def grows_as_reno(events: Ints, mss: int, found: Sequence[Place], scratch: Ints)
     return grew >= choice.AS_GOOD_EARLY and exact and missed <= as_likely(min(one.missed for one in found))
 
 
-def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, bool] | None:
+def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) -> tuple[int, bool] | None:
     """Threshold from before the capture, and whether the growth alone tells it.
 
     The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
     it after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that
     miss least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
-    unharmed: the place is taken whose loss was nearest to the next one; or, without one, the kind with the nearest
-    beyond the largest window, and of its places beyond that, which nothing tells apart, the middle one; if need be the
-    nearest of those that fit worse, or the last before it.
+    unharmed: the place is taken whose loss was nearest to the next one, unless the window had grown from less; or,
+    without one, the kind with the nearest beyond the largest window, and of its places beyond that, which nothing tells
+    apart, the middle one; if need be the nearest of those that fit worse, or the last before it. Where losses do not
+    recur so, and what marks packets (ECN) does so by chance, many places are alike in what the kernel tells of them
+    (`Place.shown`): those are taken.
 
     Parameters
     ----------
@@ -185,6 +187,8 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
         Window at the first loss seen; 0 without one.
     reached : int
         Largest window up to there.
+    marked : bool
+        Whether that was no loss, but a mark (ECN).
 
     Returns
     -------
@@ -193,7 +197,7 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
 
     Examples
     --------
-    >>> likely([Place(grown(0.8, 0.7), 2.0, 80, 100), Place(grown(0.94, 0.82), 2.0, 94, 100)], 135, 135)
+    >>> likely([Place(grown(0.8, 0.7), 2.0, 80, 100), Place(grown(0.94, 0.82), 2.0, 94, 100)], 135, 135, marked=False)
     (94, False)
     """
     shown = [one for one in found if one.threshold]
@@ -201,6 +205,8 @@ def likely(found: Sequence[Place], lost_at: int, reached: int) -> tuple[int, boo
         return None
     near = _as_likely(shown)
     fitted = max(one.shown for one in near) <= AGREE * min(one.shown for one in near)
+    if marked or lost_at * BETA > shown[0].window * BETA_SCALE:
+        return min(near, key=lambda one: (one.shown, -one.threshold)).threshold, fitted
     if lost_at:
         return min(near, key=lambda one: abs(one.lost_at - lost_at)).threshold, fitted
     beyond = [one for one in near if one.lost_at > reached]
