@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import tempfile
 import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future
@@ -163,21 +164,24 @@ def _result(future: Future[Result]) -> Result:
 def processes(jobs: int) -> Iterator[Executor]:
     """Processes of this machine, started as they are needed, ended when the context is left.
 
+    Their temporary files are in a folder that is removed then: one that was ended removes none.
+
     Parameters
     ----------
     jobs
         How many.
     """
-    pool = _pool(jobs)
-    try:
-        yield pool
-    except BaseException:
-        pool.kill()
-        raise
-    pool.shutdown()
+    with tempfile.TemporaryDirectory(prefix="tracetool-", ignore_cleanup_errors=True) as folder:
+        pool = _pool(jobs, folder)
+        try:
+            yield pool
+        except BaseException:
+            pool.kill()
+            raise
+        pool.shutdown()
 
 
-def _pool(jobs: int) -> Any:
+def _pool(jobs: int, folder: str) -> Any:
     """Pool of processes started afresh (Polars must not be forked), which can be killed."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
@@ -202,12 +206,13 @@ def _pool(jobs: int) -> Any:
             for process in started:
                 process.join(_END_S)
 
-    return Pool(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker)
+    return Pool(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(folder,))
 
 
-def _start_worker() -> None:
-    """Leave the interrupt key to the parent, and end when it has gone."""
+def _start_worker(folder: str) -> None:
+    """Leave the interrupt key to the parent, and end when it has gone; temporary files go into a folder of its."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tempfile.tempdir = folder
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -97,6 +98,27 @@ def test_an_interruption_ends_the_workers_at_once():
         with pytest.raises(KeyboardInterrupt):
             list(executors.spread(pool, time.sleep, interrupted()))
         assert not multiprocessing.active_children()
+
+
+def in_a_temporary_folder(seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "file").touch()
+        time.sleep(seconds)
+
+
+def busy(temporary):
+    yield 30
+    while not list(temporary.rglob("file")):
+        yield 0
+    raise KeyboardInterrupt
+
+
+def test_temporary_files_of_workers_that_were_ended_are_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with pytest.raises(KeyboardInterrupt), executors.processes(2) as pool:
+        list(executors.spread(pool, in_a_temporary_folder, busy(tmp_path)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_order_in_which_work_is_done_does_not_matter(folder, tmp_path):
