@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
 from tests.experiments.captures import flow, run
 from tracetool.errors import InputError, NothingMatchedError, UsageError
+from tracetool.experiments import campaign as campaigns
 from tracetool.experiments.campaign import measure_experiment
 from tracetool.experiments.cells import long_table, parts
 from tracetool.experiments.contenders import contenders
 from tracetool.experiments.datasets import dataset_sharing
 from tracetool.experiments.layout import layout, name_levels
+from tracetool.experiments.run import RunResult
 from tracetool.experiments.setting import Setting, rate_bps, with_scenario
 from tracetool.experiments.sharing import SharingOptions, sharing
 from tracetool.ingest import ingest
@@ -148,6 +152,16 @@ class TestRun:
         (tmp_path / "x/16ms/reno/1/receiver.pcap").unlink()
         again = measured(tmp_path / "x", cache_folder=tmp_path / "kept")
         assert values(again)["queue_drop_ratio"].label == "sender-capture"
+
+    def test_an_interruption_leaves_no_part_of_a_kept_result(self, tmp_path, monkeypatch):
+        def interrupted(_path, _target):
+            raise KeyboardInterrupt
+
+        run(tmp_path / "x/16ms/reno/1", flow(1, 0, 10, 30), flow(2, 0, 10, 10))
+        monkeypatch.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            campaigns._store(tmp_path / "kept" / "one.json", RunResult())
+        assert not list((tmp_path / "kept").iterdir())
 
 
 class TestCells:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -162,5 +163,8 @@ def _store(place: Path, result: RunResult) -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         partial.write_text(json.dumps(asdict(result)), encoding="utf-8")
         partial.replace(place)
-    except OSError:
-        partial.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        if not isinstance(error, OSError):  # an interruption
+            raise
