@@ -65,6 +65,28 @@ def test_each_timeout_begins_a_slow_start_that_ends_where_the_window_reaches_the
     assert [row["end"] is None for row in recoveries] == [False, False, False, True]
 
 
+def test_a_timeout_ends_the_slow_start_after_the_one_before():
+    starts, recoveries = told((40, 30, 20, 1, "open"), *(2 * ((5, 1, 20, 1, "loss"), (20, 10, 20, 1, "open"))))
+    assert [row["start"].microsecond // 1000 for row in starts] == [40, 65]
+    assert [(row["exit_cause"], row["end"] and row["end"].microsecond // 1000) for row in starts] == [
+        ("rto", 65), ("none", None),
+    ]  # fmt: skip
+    assert len(recoveries) == 2
+
+
+def test_a_polled_window_that_falls_again_before_it_is_back_ends_one_recovery_and_begins_another():
+    _, recoveries = told((40, 30, 20, 1, None), *(2 * ((60, 1, 20, 1, None), (20, 10, 20, 1, None))))
+    times = [(row["start"].microsecond // 1000, row["end"] and row["end"].microsecond // 1000) for row in recoveries]
+    assert times == [(40, 120), (120, None)]
+
+
+@pytest.mark.parametrize("states", [(None, None), ("loss", "open")])
+def test_a_log_of_nothing_but_timeouts_takes_no_longer_for_each(states):
+    """Else so many would take hours: each has the samples up to the next one to look at."""
+    starts, recoveries = told(*(60_000 * ((1, 9, 1 << 20, 1, states[1]), (1, 1, 1 << 20, 1, states[0]))))
+    assert (len(starts), len(recoveries)) == ((60_001, 60_000) if states[0] else (3_001, 3_000))
+
+
 @pytest.mark.parametrize(("state", "cause"), [("recovery", "loss"), ("loss", "rto"), ("cwr", "ecn")])
 def test_the_reduction_that_ended_a_slow_start_is_its_cause(state, cause):
     starts, _ = told((100, 80, None, 1, "open"), (50, 40, 40, 1, state), (100, 40, 40, 1, "open"))

@@ -32,6 +32,8 @@ LARGEST_STEP = 1 << 16  # bytes that one ACK acknowledges, or one call sends, as
 #: The rate of delivery after an exit is taken over at least this many round trips: ``snd_una`` stands still in each
 #: recovery, and leaps at its end.
 RATE_ROUNDS = 8
+#: Of more samples than these only every second one, or fewer, is looked at: a log may have any number of exits.
+RATE_SAMPLES = 1 << 13
 BITS, SECOND = 8, 1_000_000_000
 STATES = {"recovery": "fast", "loss": "rto", "cwr": "cwr"}
 
@@ -122,15 +124,20 @@ class _Sender:
         return found
 
     def _by_fall(self) -> list[dict[str, Any]]:
-        falls = np.flatnonzero(self.cwnd[1:] < FALL * self.cwnd[:-1]) + 1
-        found: list[dict[str, Any]] = []
-        for first in falls.tolist():
-            if found and np.isfinite(self.srtt[first]) and self.time[first] - found[-1]["start"] < self.srtt[first]:
-                continue  # the same reduction, still under way
-            kind = "rto" if self.cwnd[first] <= LOSS_WINDOW else "fast"
-            later = np.flatnonzero(self.cwnd[first:] >= self.ssthresh[first])
-            found.append(self._recovery(first, first + int(later[0]) if len(later) else len(self.cwnd), kind))
-        return found
+        begun: list[int] = []
+        for fall in (np.flatnonzero(self.cwnd[1:] < FALL * self.cwnd[:-1]) + 1).tolist():
+            # within a round trip it is the same reduction, still under way
+            if not (
+                begun and np.isfinite(self.srtt[fall]) and self.time[fall] - self.time[begun[-1]] < self.srtt[fall]
+            ):
+                begun.append(fall)
+        return [self._fall(first, after) for first, after in zip(begun, [*begun[1:], len(self.cwnd)], strict=False)]
+
+    def _fall(self, first: int, following: int) -> dict[str, Any]:
+        """A recovery from where the window fell to where it is at the threshold again, or falls again."""
+        again = np.flatnonzero(self.cwnd[first:following] >= self.ssthresh[first])
+        after = first + int(again[0]) if len(again) else following
+        return self._recovery(first, after, "rto" if self.cwnd[first] <= LOSS_WINDOW else "fast")
 
     def _recovery(self, first: int, after: int, kind: str) -> dict[str, Any]:
         before = self.cwnd[max(first - 1, 0)]
@@ -148,7 +155,7 @@ class _Sender:
         }
 
     def slow_starts(self, recoveries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Begin at the first sample and after each timeout; end when ssthresh is set, or reached."""
+        """Begin at the first sample and after each timeout; end when ssthresh is set, or reached, or by a timeout."""
         if not len(self.time):
             return []
         unset = ~np.isfinite(self.ssthresh)
@@ -158,15 +165,18 @@ class _Sender:
         starts = [row["start"] for row in recoveries if row["kind"] == "rto"]
         episodes += [(int(np.searchsorted(self.time, start)), "rto") for start in starts]
         reductions = _reductions(recoveries)
-        return [self._slow_start(first, kind, reductions) for first, kind in episodes]
+        following = [*(first for first, _ in episodes[1:]), None]
+        return [self._slow_start(*episode, end, reductions) for episode, end in zip(episodes, following, strict=False)]
 
-    def _slow_start(self, first: int, kind: str, reductions: _Reductions) -> dict[str, Any]:
+    def _slow_start(self, first: int, kind: str, timeout: int | None, reductions: _Reductions) -> dict[str, Any]:
         unset = kind == "start" and not np.isfinite(self.ssthresh[first])
         over = self.set_at if unset else self.reached_at
         following = int(np.searchsorted(over, first, "right"))
         at = int(over[following]) if following < len(over) else None
-        last = at if at is not None else len(self.time) - 1
         cause, evidence = self._cause(first, at, kind, reductions)
+        if timeout is not None and (at is None or at > timeout):
+            at, cause, evidence = timeout, "rto", "another timeout"
+        last = at if at is not None else len(self.time) - 1
         bdp = self._bdp(last, reductions) if at is not None else None
         cwnd = self.cwnd[max(last - 1, first)] if cause in {"loss", "rto", "ecn"} else self.cwnd[last]
         ratio = cwnd / bdp if bdp and np.isfinite(cwnd) else None
@@ -239,7 +249,8 @@ class _Sender:
         span = int(RATE_ROUNDS * self.srtt[last])
         following = reductions.starts[begun] if begun < len(reductions.starts) else self.time[-1]
         until = int(np.searchsorted(self.time, max(following, self.time[first] + span))) + 1
-        time, una = self.time[first:until], self.una[first:until]
+        step = 1 + (until - first) // RATE_SAMPLES
+        time, una = self.time[first:until:step], self.una[first:until:step]
         begins = np.searchsorted(time, time - span, "right") - 1
         took = time - time[begins]
         whole = (begins >= 0) & (took > 0)
