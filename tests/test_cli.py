@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tracetool.cli import app
+from tracetool.parsers import FORMATS
 from tracetool.report.charts import CHARTS
 
 SAMPLES = Path(__file__).parent.parent / "sample_traces"
@@ -199,6 +200,11 @@ def test_help_describes_each_command_in_a_whole_sentence(run, monkeypatch) -> No
         assert f" plot-{name} Draw {chart.summary}. " in words
     for name in (command.name for command in app.registered_commands):
         assert re.search(rf" {name} [A-Z][^.]*\. ", words), name
+
+
+def test_the_help_of_ingest_lists_the_formats(run) -> None:
+    words = " ".join(run("ingest", "--help")[1].split())
+    assert f"Known formats: {', '.join(FORMATS[:-1])}, and tables with a time and a cwnd column" in words
 
 
 def tracetool(*args: str, **options) -> subprocess.CompletedProcess:

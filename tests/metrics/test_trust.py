@@ -48,6 +48,12 @@ def test_the_kernels_word_is_good_for_cwnd_but_not_for_what_it_does_not_tell(tmp
     assert verdicts["throughput"][0] == "limited"
 
 
+def test_a_log_of_acks_that_names_no_retransmission_may_have_recorded_none(tmp_path):
+    verdict, reason = judged(SAMPLES / "reno-ecn.tcp_probe.txt.gz", tmp_path)["retransmissions"]
+    assert verdict == "poor"
+    assert "tcp_retransmit_skb was not recorded" in reason
+
+
 def test_without_acks_there_is_no_rtt(tmp_path):
     frames = [frame for frame in connection(30) if frame[26:30] == bytes([192, 0, 2, 1])]
     verdicts = judged(written(tmp_path, frames), tmp_path)

@@ -52,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("ingest", short_help="Read captures and kernel logs into a dataset.")(ingest.command)
+app.command("ingest", short_help="Read captures and kernel logs into a dataset.", epilog=ingest.KNOWN)(ingest.command)
 app.command("reconstruct", short_help="Infer what the senders of a dataset were doing.")(reconstruct.command)
 app.command("flows", short_help="List the flows: who, how much, how fast.")(flows.command)
 app.command("slow-starts", short_help="List slow starts, and why each ended.")(slow_starts.command)

@@ -10,9 +10,14 @@ import typer
 
 from tracetool.cli.options import Hz, Inputs, Quiet
 from tracetool.cli.workers import Jobs, Scheduler, workers
+from tracetool.parsers import FORMATS
 
 OUT_HELP = "Folder of the dataset, or object-store URL; made if absent, added to if there."
 JOIN_HELP = "The inputs are parts of one capture (tcpdump -C or -G, ring buffers), in any order: they become one input."
+KNOWN = (
+    f"Known formats: {', '.join(FORMATS[:-1])}, and tables with a time and a cwnd column, which may have other names "
+    "with --columns."
+)
 COLUMNS_HELP = "For plain tables: which of their columns is what, as time=t,cwnd_segments=w,...: names of `samples`."
 
 

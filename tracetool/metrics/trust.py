@@ -136,7 +136,7 @@ def trust(
             .iter_rows()
         )
         if one["link_types"] is None:
-            found = [*_of_log(known.get(name, {})), *_of_codes(codes, one["records"])]
+            found = [*_of_log(known.get(name, {}), one["format"]), *_of_codes(codes, one["records"])]
         else:
             found = [*_of_capture(stats.filter(pl.col("input") == name), one), *_of_codes(codes, one["records"])]
         rows += [_judged(name, purpose, found) for purpose in PURPOSES]
@@ -241,7 +241,7 @@ def _known_columns(
     return {row.pop("input"): row for row in counted.join(named, "input", how="left").to_dicts()}
 
 
-def _of_log(known: dict[str, int]) -> Iterator[Finding]:
+def _of_log(known: dict[str, int], form: str) -> Iterator[Finding]:
     if not known:
         yield Finding(_ALL, POOR, "no sample of a sender's state in it")
         return
@@ -250,7 +250,10 @@ def _of_log(known: dict[str, int]) -> Iterator[Finding]:
     if not known["cwnd_segments"]:
         yield Finding(frozenset({CWND}), POOR, "the log does not tell it")
     if not known["retransmitted_segments"] and not known["retransmissions"]:
-        yield Finding(frozenset({RETRANSMISSIONS}), POOR, "the log does not tell of them")
+        reason = "it names none: there was none, or the event tcp_retransmit_skb was not recorded"
+        yield Finding(
+            frozenset({RETRANSMISSIONS}), POOR, reason if form == "tcp_probe" else "the log does not tell of them"
+        )
     if not known["snd_una"] and not known["delivery_rate_bps"]:
         yield Finding(frozenset({THROUGHPUT}), POOR, "the log does not tell it")
     else:

@@ -119,10 +119,7 @@ def detect(head: bytes, where: str, *, table: bool = False) -> Parser:
     for pattern, instead in REFUSED:
         if re.search(pattern, head):
             raise FormatError(f"{where}: unknown format: {instead}")
-    known = (
-        f"known are {', '.join(FORMATS[:-1])}, and tables with a time and a cwnd column (other names: ingest --columns)"
-    )
-    raise FormatError(f"{where}: unknown format ({_beginning(head)}); {known}")
+    raise FormatError(f"{where}: unknown format ({_beginning(head)}); 'tracetool ingest --help' lists those known")
 
 
 def _beginning(head: bytes) -> str:
