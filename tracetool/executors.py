@@ -200,11 +200,14 @@ def _pool(jobs: int, folder: str) -> Any:
         def kill(self) -> None:
             # Not those that the pool knows of: it may have been interrupted just after it started one.
             started = set(multiprocessing.active_children()) - others
+            manager: Any = self._executor_manager_thread
             self.shutdown(wait=False, cancel_futures=True)
             for process in started:
                 process.terminate()
             for process in started:
                 process.join(_END_S)
+            if manager is not None:  # Python's end, if it comes while this thread ends, trips over what it has closed
+                manager.join(_END_S)
 
     return Pool(jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(folder,))
 
