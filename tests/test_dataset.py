@@ -48,6 +48,34 @@ def test_a_column_that_a_table_has_gained_since_is_null(tmp_path) -> None:
     assert dataset.scan("metadata").select("value").collect()["value"].null_count() == len(ROWS)
 
 
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda file: file.write_bytes(file.read_bytes()[:-20]), "Parquet magic bytes not found"),
+        (lambda file: file.write_bytes(b""), "Parquet file size is 0 bytes"),
+        (lambda file: file.unlink(), "No such file or directory"),
+        (
+            lambda file: pl.DataFrame(ROWS).with_columns(value=pl.lit(1)).write_parquet(file),
+            "its column value is Int32, not String",
+        ),
+    ],
+)
+def test_a_damaged_file_is_told_by_its_name(damage, reason, tmp_path) -> None:
+    dataset = Dataset.create(tmp_path / "d")
+    add(dataset)
+    (file,) = dataset.files("metadata")
+    damage(file)
+    with pytest.raises(DatasetError, match=f"metadata/x.parquet: cannot be read: .*{reason}"), dataset.damage_told():
+        dataset.read("metadata")
+
+
+def test_other_errors_are_no_damage(tmp_path) -> None:
+    dataset = Dataset.create(tmp_path / "d")
+    add(dataset)
+    with pytest.raises(pl.exceptions.ColumnNotFoundError), dataset.damage_told():
+        dataset.read("metadata").select("nothing")
+
+
 def test_without_commit_nothing_is_there(tmp_path) -> None:
     dataset = Dataset.create(tmp_path / "d")
     add(dataset, commit=False)

@@ -70,14 +70,17 @@ def prepared(
         Called with what became of each input; without it an input that fails raises its error.
     """
     if isinstance(inputs, Dataset):
-        yield reconstruct(inputs, executor=executor, progress=inferring)
+        with inputs.damage_told():
+            yield reconstruct(inputs, executor=executor, progress=inferring)
         return
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     folders = [path for path in paths if Dataset.is_dataset(path)]
     if folders and len(paths) > 1:
         raise UsageError(f"{folders[0]}: is a dataset: give one dataset alone, or captures and logs")
     if folders:
-        yield reconstruct(Dataset.open(folders[0]), executor=executor, progress=inferring)
+        dataset = Dataset.open(folders[0])
+        with dataset.damage_told():
+            yield reconstruct(dataset, executor=executor, progress=inferring)
         return
     with tempfile.TemporaryDirectory(prefix="tracetool-") as folder:
         for result in ingest_each(paths, Path(folder) / "dataset", executor=executor, progress=progress):

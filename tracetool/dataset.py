@@ -35,6 +35,9 @@ __all__ = ["Dataset", "DatasetWriteError", "InputWriter", "safe_name", "writing"
 MANIFEST = "dataset.json"
 SCHEMA_VERSION = 1
 NAME_CHARS = 100
+#: Where the errors of whoever reads tables come from, and those of Python that they are turned into.
+_READERS = frozenset({"polars", "pyarrow"})
+_READER_ERRORS = (OSError, FileNotFoundError, IsADirectoryError, KeyError)
 
 
 def safe_name(text: str) -> str:
@@ -197,6 +200,27 @@ class Dataset:
         """A table as a Polars frame, in memory."""
         return self.scan(table, inputs).collect()
 
+    @contextlib.contextmanager
+    def damage_told(self) -> Iterator[None]:
+        """Say which file is damaged where Polars or pyarrow fail: tables are looked through only then.
+
+        Raises
+        ------
+        DatasetError
+            If that was it; what else was raised is left as it is.
+        """
+        try:
+            yield
+        except Exception as error:
+            if type(error).__module__.split(".")[0] in _READERS or type(error) in _READER_ERRORS:
+                for table in tables.names():
+                    for file in self._files(table):
+                        if (reason := _damage(table, self.store, file)) is not None:
+                            where = without_secret(str(self.store.place(file)))
+                            again = "ingest what it was made of into a new dataset"
+                            raise DatasetError(f"{where}: cannot be read: {reason}: {again}") from error
+            raise
+
     def _repr_html_(self) -> str:
         """Show the tables and their rows in a notebook."""
         rows = "".join(
@@ -293,6 +317,27 @@ class Dataset:
 def _entries(dataset: Dataset, _version: object) -> Mapping[str, Any]:
     entries: dict[str, Any] = dataset.manifest()["inputs"]
     return MappingProxyType(entries)
+
+
+def _damage(table: str, place: Store, file: str) -> str | None:
+    """Why a file of a table cannot be read; None if it can."""
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(place.open(file)) as content:
+            for _ in content.iter_batches():
+                pass
+            there = pl.DataFrame(content.schema_arrow.empty_table()).schema
+    except (OSError, pa.ArrowException) as error:
+        return " ".join(str(error).split())
+    for name, wanted in pl.DataFrame(tables.empty(table)).schema.items():
+        if name in there and there[name] != wanted:
+            return f"its column {name} is {there[name]}, not {wanted}"
+        if name not in there and not tables.schema(table).field(name).nullable:
+            return f"it has no column {name}"
+    return None
 
 
 def _scan_store(url: str, table: str, files: list[str]) -> pl.LazyFrame:

@@ -190,3 +190,11 @@ def test_a_clock_that_goes_back_gives_no_times_below_zero(tmp_path):
     assert stats["idle_max_ns"].null_count() == stats.height
     numbers = stats.select(pl.selectors.numeric())
     assert {name: numbers[name].min() for name in numbers.columns if (numbers[name].min() or 0) < 0} == {}
+
+
+def test_a_column_that_packets_have_gained_since_is_unknown(tmp_path):
+    """As in a dataset that an earlier version wrote."""
+    dataset = ingest(Path(__file__).resolve().parents[2] / "sample_traces" / "two-reno.pcap.gz", tmp_path)
+    (file,) = dataset.files("packets")
+    pl.read_parquet(file).drop("interface").write_parquet(file)
+    assert reconstruct(dataset).read("flow_stats").height == 4

@@ -75,10 +75,11 @@ def reconstruct(
     todo = pending(opened, flow=flow, force=force)
     if not todo:
         return opened
-    if executor is None:
-        _all(Task(opened, "", flow, 1), todo, force, Serial(), partial(work, progress=progress), None)
-    else:
-        _all(Task(opened.anchored(), "", flow, len(todo)), todo, force, executor, work, progress)
+    with opened.damage_told():
+        if executor is None:
+            _all(Task(opened, "", flow, 1), todo, force, Serial(), partial(work, progress=progress), None)
+        else:
+            _all(Task(opened.anchored(), "", flow, len(todo)), todo, force, executor, work, progress)
     return opened
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracetool import tables
 from tracetool.kernels import packet_records as pr
 from tracetool.reconstruct.memory import empty
 
@@ -150,7 +151,7 @@ def _slices(path: Any, batch_of: Ints) -> Iterator[tuple[Bytes, list[list[int]]]
 
 def packed(rows: pa.RecordBatch, batch_of: Ints) -> tuple[Bytes, Ints]:
     """Pack rows of `packets`, those of flows that have a batch: see `kernels.packet_records.pack`."""
-    columns = {name: rows[name] for name in COLUMNS}
+    columns = {name: rows[name] if name in rows.schema.names else _unknown(name, rows) for name in COLUMNS}
     words = columns["direction"].dictionary.to_pylist()
     columns["direction"] = columns["direction"].indices
     sack = columns["sack"]
@@ -163,6 +164,20 @@ def packed(rows: pa.RecordBatch, batch_of: Ints) -> tuple[Bytes, Ints]:
     given += [edges_at, edges, a2b, batch_of, content, places]
     places = places[: pr.pack(*given)]
     return content[: places[-1, 3] if len(places) else 0].copy(), places
+
+
+def _unknown(name: str, rows: pa.RecordBatch) -> pa.Array:
+    """A column that the table has gained since its file was written: null, as `Dataset.scan` gives it.
+
+    Raises
+    ------
+    KeyError
+        If it cannot be null.
+    """
+    wanted = tables.schema("packets").field(name)
+    if not wanted.nullable:
+        raise KeyError(name)
+    return pa.nulls(rows.num_rows, wanted.type)
 
 
 def _values(column: pa.Array) -> npt.NDArray[Any]:
