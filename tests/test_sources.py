@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import lzma
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -15,7 +16,9 @@ from hypothesis import strategies as st
 
 from tracetool import sources
 from tracetool.errors import InputError, UsageError
+from tracetool.ingest import ingest
 
+SAMPLES = Path(__file__).parent.parent / "sample_traces"
 PLAIN = b"".join(b"line %d\n" % i for i in range(50_000))
 
 
@@ -136,6 +139,16 @@ def test_expand(tmp_path) -> None:
         sources.expand(str(tmp_path / "*.nosuch"))
     with pytest.raises(UsageError, match="no input given"):
         sources.expand([])
+
+
+def test_a_dataset_in_a_folder_is_none_of_its_inputs(tmp_path) -> None:
+    capture = SAMPLES / "reno-sawtooth.pcap.gz"
+    (tmp_path / "run" / "other").mkdir(parents=True)
+    (tmp_path / "run" / "a.pcap.gz").write_bytes(capture.read_bytes())
+    (tmp_path / "run" / "other" / "dataset.json").write_text("{}")  # somebody else's
+    ingest(tmp_path / "run" / "a.pcap.gz", tmp_path / "run" / "dataset")
+    names = [source.name.removeprefix(str(tmp_path)) for source in sources.expand(tmp_path)]
+    assert names == ["/run/a.pcap.gz", "/run/other/dataset.json"]
 
 
 def test_a_file_whose_name_is_a_glob(tmp_path) -> None:

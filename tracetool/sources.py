@@ -277,7 +277,9 @@ def _open_url(name: str) -> IO[bytes]:
 
 
 def expand(inputs: str | Path | Source | Iterable[str | Path | Source]) -> list[Source]:
-    """Sources named by paths, ``-``, globs, folders (all files below, hidden ones left out) or URLs of all these.
+    """Sources named by paths, ``-``, globs, folders or URLs of all these.
+
+    A folder stands for all files below. Hidden ones are left out, and datasets: they are made of what lies beside them.
 
     Raises
     ------
@@ -307,13 +309,24 @@ def _expand_one(item: str) -> Iterator[Source]:
     if item == "-" or path.is_file():
         yield Source(item)
     elif path.is_dir():
+        datasets = {file.parent for file in path.rglob("dataset.json") if _is_manifest(file)} - {path}
         for below in sorted(path.rglob("*")):
-            if below.is_file() and not any(part.startswith(".") for part in below.relative_to(path).parts):
+            hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
+            if below.is_file() and not hidden and datasets.isdisjoint(below.parents):
                 yield Source(str(below))
     elif glob.has_magic(item):
         yield from (Source(match) for match in sorted(glob.glob(item, recursive=True)) if Path(match).is_file())  # noqa: PTH207 - Path.glob takes no absolute pattern
     else:
         yield Source(item)
+
+
+def _is_manifest(file: Path) -> bool:
+    """Whether a file says that its folder is a dataset of ours; the manifest's first line names the tool."""
+    try:
+        with file.open("rb") as content:
+            return b'"tool": "tracetool"' in content.read(64)
+    except OSError:
+        return False
 
 
 def _expand_url(url: str) -> Iterator[Source]:
