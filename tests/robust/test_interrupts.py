@@ -124,6 +124,11 @@ def test_interrupted_amid_steps_that_belong_together(program, told, number):
     assert done.stderr == "tracetool: interrupted: what was finished is kept, run it again to go on\n"
 
 
+def test_an_alarm_without_an_interruption_is_none():
+    done = run(COMMAND.format(number=int(signal.SIGALRM)).replace("time.sleep(10)", "pass"))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_other_exceptions_in_a_callback_are_told():
     done = run(OTHER)
     assert done.returncode == 0

@@ -53,6 +53,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _stop_again(_number: int, frame: FrameType | None) -> None:
+    if not came:  # somebody else's alarm
+        return
     if _amiss(frame) and len(_put_off) < _PUT_OFF:
         _put_off.append(came[-1])
         signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER)
