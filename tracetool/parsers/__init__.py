@@ -119,7 +119,8 @@ def detect(head: bytes, where: str, *, table: bool = False) -> Parser:
     for pattern, instead in REFUSED:
         if re.search(pattern, head):
             raise FormatError(f"{where}: unknown format: {instead}")
-    raise FormatError(f"{where}: unknown format ({_beginning(head)}); 'tracetool ingest --help' lists those known")
+    told = "'tracetool ingest --help' lists those known; other tables: --columns"
+    raise FormatError(f"{where}: unknown format ({_beginning(head)}); {told}")
 
 
 def _beginning(head: bytes) -> str:
