@@ -6,7 +6,7 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tracetool.parsers import json_text
@@ -39,6 +39,7 @@ def test_members_of_an_array_are_its_values(values):
 
 
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=5), st.integers(0, 200))
+@example({"a": None, "b": 10}, 18)  # of which the first digit is left
 def test_a_cut_document_gives_its_first_members_and_says_so(values, at):
     text = json.dumps(values).encode()[:at]
     found = []
@@ -64,7 +65,8 @@ def test_long_members_are_read_as_a_whole_and_bounded(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message", "offset"),
     [
-        ('{"a": 1', "ends early", 7),
+        ('{"a": [1]', "ends early", 9),
+        ('{"a": 1', "ends early", 6),  # or what is left of 12
         ('{"a" 1}', "':' is missing", 5),
         ('["é" 2]', "',' is missing", 6),
         ("{1: 2}", "no text", 2),

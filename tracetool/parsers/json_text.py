@@ -92,7 +92,7 @@ def members(stream: IO[bytes] | Stream, enter: Collection[Path]) -> Iterator[tup
 def _value(text: _Text, path: Path, enter: set[Path]) -> Iterator[tuple[Path, Any]]:
     opening = text.peek()
     if opening not in ("{", "[") or not _entered(path, enter):
-        yield path, text.decode()
+        yield path, text.decode(inside=bool(path))
         return
     text.take()
     closing = {"{": "}", "[": "]"}[opening]
@@ -103,7 +103,7 @@ def _value(text: _Text, path: Path, enter: set[Path]) -> Iterator[tuple[Path, An
         first = False
         key = "*"
         if opening == "{":
-            key = text.decode()
+            key = text.decode(inside=True)
             if not isinstance(key, str):
                 raise text.damage("a key that is no text")
             text.expect(":")
@@ -166,8 +166,8 @@ class _Text:
             raise self.damage(f"{mark!r} is missing" if found else "the text ends early")
         self.take()
 
-    def decode(self) -> Any:
-        """Pass a value and return it."""
+    def decode(self, *, inside: bool) -> Any:
+        """Pass a value and return it; a number inside of another value has something behind it, if it is whole."""
         if not self.peek():
             raise self.damage("the text ends early")
         problem = ""
@@ -186,9 +186,11 @@ class _Text:
                     raise self.damage("the text ends early" if early else f"no JSON: {reason}") from None
                 problem = told
             else:
-                if end < len(self._text) or self._ended:  # else a number may go on
+                if end < len(self._text) or (self._ended and not (inside and type(value) in (int, float))):
                     self._at = end
                     return value
+                if self._ended:  # where a number may have gone on
+                    raise self.damage("the text ends early")
             held = len(self._text) - self._at
             if held > MEMBER_CHARS:
                 raise self.damage(f"a member of more than {MEMBER_CHARS} characters")
