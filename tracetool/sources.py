@@ -309,8 +309,9 @@ def _expand_one(item: str) -> Iterator[Source]:
     if item == "-" or path.is_file():
         yield Source(item)
     elif path.is_dir():
-        datasets = {file.parent for file in path.rglob("dataset.json") if _is_manifest(file)} - {path}
-        for below in sorted(path.rglob("*")):
+        found = sorted(path.rglob("*"))
+        datasets = {file.parent for file in found if file.name == "dataset.json" and _is_manifest(file)} - {path}
+        for below in found:
             hidden = any(part.startswith(".") for part in below.relative_to(path).parts)
             if below.is_file() and not hidden and datasets.isdisjoint(below.parents):
                 yield Source(str(below))
