@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -52,6 +53,28 @@ def test_compression_is_looked_through(tmp_path, codec, members) -> None:
         assert stream.read() == PLAIN
         assert stream.damage is None
         assert stream.digest() == (hashlib.sha256(stored).hexdigest(), len(stored))
+
+
+@pytest.mark.parametrize(
+    ("codec", "decompressor"),
+    [
+        ("gzip", lambda: zlib.decompressobj(wbits=31)),
+        ("bzip2", bz2.BZ2Decompressor),
+        ("xz", lzma.LZMADecompressor),
+    ],
+)
+def test_of_a_truncated_container_nothing_is_lost_that_it_holds(tmp_path, codec, decompressor) -> None:
+    path = tmp_path / "cut"
+    path.write_bytes(cut := CODECS[codec](PLAIN)[:-1000])
+    held = decompressor().decompress(cut)
+    found, block = b"", bytearray(1 << 20)  # as captures are read
+    with sources.Source(str(path)).open() as stream:
+        assert stream.head() == held[: sources.HEAD_BYTES]
+        while count := stream.readinto(block):
+            found += block[:count]
+        assert "ends early" in (stream.damage or "")
+    assert found == held
+    assert PLAIN.startswith(found)
 
 
 @pytest.mark.parametrize("codec", [c for c in CODECS if c], ids=str)

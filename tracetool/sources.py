@@ -45,6 +45,8 @@ _MAGIC = {
     b"\x04\x22\x4d\x18": "lz4",
     b"BZh": "bzip2",
 }
+#: Compressions of Python's own library, which gives what one piece of the input decompresses to.
+_PIECEWISE = frozenset({"gzip", "bzip2", "xz"})
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
@@ -204,6 +206,8 @@ class Stream(io.RawIOBase):
         if self.damage is not None:
             return 0
         try:
+            if self.compression in _PIECEWISE:  # a read of more would lose, with the error, what came before it
+                return cast("io.BufferedIOBase", self._plain).readinto1(view)
             return cast("io.RawIOBase", self._plain).readinto(view) or 0
         except _DAMAGE as error:
             self.damage = _container_damage(self.compression, error)
