@@ -77,6 +77,21 @@ def test_of_a_truncated_container_nothing_is_lost_that_it_holds(tmp_path, codec,
     assert PLAIN.startswith(found)
 
 
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_of_other_truncated_containers_little_is_lost(tmp_path, codec) -> None:
+    path = tmp_path / "cut"
+    data = b"".join(hashlib.sha256(b"%d" % i).digest() for i in range(20_000))  # less than is read at once
+    stored = CODECS[codec](data)
+    path.write_bytes(stored[: len(stored) // 2])
+    found, block = 0, bytearray(1 << 20)
+    with sources.Source(str(path)).open() as stream:
+        while count := stream.readinto(block):
+            assert block[:count] == data[found : found + count]
+            found += count
+        assert "ends early" in (stream.damage or "")
+    assert found > len(data) // 3  # whole blocks of the container
+
+
 @pytest.mark.parametrize("codec", [c for c in CODECS if c], ids=str)
 def test_truncated_container_keeps_what_came_before(tmp_path, codec) -> None:
     path = tmp_path / "cut"

@@ -47,6 +47,8 @@ _MAGIC = {
 }
 #: Compressions of Python's own library, which gives what one piece of the input decompresses to.
 _PIECEWISE = frozenset({"gzip", "bzip2", "xz"})
+#: pyarrow's give all that is asked for, or an error: of a stream that was cut no more than this is lost.
+_AT_ONCE = 1 << 12
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
@@ -208,6 +210,8 @@ class Stream(io.RawIOBase):
         try:
             if self.compression in _PIECEWISE:  # a read of more would lose, with the error, what came before it
                 return cast("io.BufferedIOBase", self._plain).readinto1(view)
+            if self.compression is not None:
+                view = view[:_AT_ONCE]
             return cast("io.RawIOBase", self._plain).readinto(view) or 0
         except _DAMAGE as error:
             self.damage = _container_damage(self.compression, error)
