@@ -62,10 +62,18 @@ def test_long_members_are_read_as_a_whole_and_bounded(monkeypatch):
         list(members(io.BytesIO(json.dumps({"a": long}).encode()), [()]))
 
 
+@pytest.mark.parametrize("at", range(1, 21))
+def test_a_number_may_be_anywhere_in_what_is_read_at_once(monkeypatch, at):
+    monkeypatch.setattr(json_text, "READ_BYTES", at)
+    text = b"[12.5, -3e+2, 4E-1, 70]"
+    assert [value for path, value in members(io.BytesIO(text), [()]) if path] == [12.5, -300.0, 0.4, 70]
+
+
 @pytest.mark.parametrize(
     ("text", "message", "offset"),
     [
         ('{"a": [1]', "ends early", 9),
+        ('{"a": 1.', "ends early", 6),
         ('{"a": 1', "ends early", 6),  # or what is left of 12
         ('{"a" 1}', "':' is missing", 5),
         ('["é" 2]', "',' is missing", 6),

@@ -21,6 +21,8 @@ READ_BYTES = 1 << 16
 DEPTH = 8  # how deep members are entered
 Path = tuple[str, ...]
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+#: What stands behind a number, up to the end of the text, if that may go on.
+_NUMBER_CUT = frozenset({"", ".", "e", "E", "e+", "e-", "E+", "E-"})
 _BLANK = re.compile(r"[ \t\r\n\x1e]*")
 
 
@@ -186,10 +188,11 @@ class _Text:
                     raise self.damage("the text ends early" if early else f"no JSON: {reason}") from None
                 problem = told
             else:
-                if end < len(self._text) or (self._ended and not (inside and type(value) in (int, float))):
+                goes_on = type(value) in (int, float) and self._text[end : end + 3] in _NUMBER_CUT
+                if not goes_on or (self._ended and not inside):
                     self._at = end
                     return value
-                if self._ended:  # where a number may have gone on
+                if self._ended:
                     raise self.damage("the text ends early")
             held = len(self._text) - self._at
             if held > MEMBER_CHARS:
