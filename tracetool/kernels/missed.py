@@ -98,7 +98,7 @@ def sorted_by_place(found: Ints, rows: int) -> None:
 @kernel
 def put_back(
     mine: Ints, outbound: Flags, marks: Marks, edges_at: Ints, edges: Ints, origin: Ints, n: int, mss: int, tick: int,
-    sack: bool,
+    sack: bool, nxt: int,
 ) -> tuple[Ints, Flags, Marks, Ints, Ints, Ints, int]:  # fmt: skip
     """Put what the capture of a sender lacks back where it must have been.
 
@@ -119,6 +119,8 @@ def put_back(
         Sender's timestamp clock, nanoseconds.
     sack : bool
         Whether SACK is in use.
+    nxt : int
+        What lies before this number was sent before the capture began; -1 unknown.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def put_back(
     lost = np.empty((captured - rows, md.DATA_WIDTH), np.int64)
     rows = md.find_missed_data(
         mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], mine[SEGMENTS, :n], marks[:n],
-        mine[TSVAL, :n], mine[TSECR, :n], mine[IP_ID, :n], mss, tick, lost,
+        mine[TSVAL, :n], mine[TSECR, :n], mine[IP_ID, :n], mss, tick, nxt, lost,
     )  # fmt: skip
     if rows:
         sorted_by_place(lost, rows)

@@ -119,7 +119,8 @@ def placed(
 @kernel
 def find_missed_data(
     time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload: Ints, segments: npt.NDArray[np.int32],
-    flags: npt.NDArray[np.uint16], tsval: Ints, tsecr: Ints, ip_id: Ints, mss: int, tick: int, found: Ints,
+    flags: npt.NDArray[np.uint16], tsval: Ints, tsecr: Ints, ip_id: Ints, mss: int, tick: int, nxt: int,
+    found: Ints,
 ) -> int:  # fmt: skip
     """Find the segments that a capture made at the sender lacks; returns their number, `found.shape[0]` at most.
 
@@ -135,11 +136,13 @@ def find_missed_data(
         Payload of a full segment, bytes.
     tick : int
         Sender's timestamp clock, nanoseconds.
+    nxt : int
+        What lies before this number was sent before the capture began; -1 unknown.
     found : int64, shape (n, DATA_WIDTH)
         Out: in the order of their places.
     """
     counted = counts_packets(outbound, ip_id, segments, True)
-    rows, nxt, last = 0, -1, -1
+    rows, last = 0, -1
     missed = 0  # segments found
     since = 0  # of these since the last captured packet
     earlier = -1  # the first leap since the last new data

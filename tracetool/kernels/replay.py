@@ -15,7 +15,8 @@ import numpy as np
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_ack import process_ack
-from tracetool.kernels.replay_board import append, find, grown, pipe
+from tracetool.kernels.replay_begin import BEGIN_NXT, BEGIN_REORDERING, BEGIN_UNA, resume
+from tracetool.kernels.replay_board import MAX_PER_FRAME, add_segments, find, grown, has_room, pipe, restart
 from tracetool.kernels.replay_columns import (
     BACKOFF,
     BOARD_WIDTH,
@@ -32,7 +33,6 @@ from tracetool.kernels.replay_columns import (
     LAST_SENT,
     LAST_TSVAL,
     LAST_TSVAL_TIME,
-    LOST_OUT,
     MAX_UNSEEN,
     MAX_UNSEEN_PER_PACKET,
     MISSED,
@@ -42,19 +42,16 @@ from tracetool.kernels.replay_columns import (
     OLDEST,
     ON_ACK,
     ON_MISSED_ACK,
-    ONLY_ONCE,
     OUT_SENT,
     OWED,
     PIPE_SENT,
     RECOVERY,
     REO_STEPS,
     REORDERING,
-    RETRANS_OUT,
     RETRANSMITTED,
     ROOM,
     RTO,
     RUNNING,
-    SACKED_OUT,
     SCRATCH_WIDTH,
     SENT_AGAIN,
     SENT_NEW,
@@ -88,26 +85,8 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-#: A frame, or a hole, is no more segments than this.
-MAX_PER_FRAME = 1 << 14
-#: Outstanding segments beyond which the oldest are given up: a window of a gigabyte of small segments.
-MAX_OUTSTANDING = 1 << 20
 INITIAL_RTO_NS = 1_000_000_000
 FIN, SYN, RST, ACK, ECE = 1, 2, 4, 16, 64
-
-
-@bare_kernel
-def restart(s: Ints, seq: int) -> None:
-    """Begin anew at `seq`: nothing outstanding."""
-    s[HEAD] = s[TAIL]
-    s[OLDEST] = -1
-    s[NEWEST] = -1
-    s[SACKED_OUT] = 0
-    s[LOST_OUT] = 0
-    s[RETRANS_OUT] = 0
-    s[SND_UNA] = seq
-    s[SND_NXT] = seq
-    s[UNDO_MARKER] = -1
 
 
 @bare_kernel
@@ -115,42 +94,6 @@ def clear(e: Ints) -> None:
     """Make a row of zeros."""
     for c in range(EVENT_WIDTH):
         e[c] = 0
-
-
-@bare_kernel
-def sent_once(later: Ints, seq: int, end: int) -> bool:
-    """Whether none of the bytes from `seq` to `end` are in the ranges that were sent again."""
-    low, high = 0, later.shape[0]
-    while low < high:
-        middle = (low + high) >> 1
-        if later[middle, 0] < end:
-            low = middle + 1
-        else:
-            high = middle
-    return low == 0 or later[low - 1, 1] <= seq
-
-
-@bare_kernel
-def add_segments(
-    board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int, elsewhere: bool, later: Ints
-) -> None:
-    """Put the segments of one frame, or hole, on the board."""
-    step = max(mss, (end - seq) // MAX_PER_FRAME)
-    while seq < end:
-        if s[TAIL] - s[HEAD] >= board.shape[0]:  # of MAX_OUTSTANDING rows: see `has_room`
-            restart(s, seq)
-        stop = min(seq + step, end)
-        append(board, s, seq, stop, now, tags | ONLY_ONCE if elsewhere and sent_once(later, seq, stop) else tags)
-        seq = stop
-
-
-@bare_kernel
-def has_room(board: Ints, s: Ints, start: int, end: int, mss: int) -> bool:
-    """Whether the board has room for a frame, and the hole before it, or cannot grow."""
-    rows = board.shape[0]
-    hole = max(start - s[SND_NXT], 0) // mss
-    segments = min((end - start) // mss, 2 * MAX_PER_FRAME) + (hole if hole <= MAX_UNSEEN else 0) + 2
-    return rows >= MAX_OUTSTANDING or s[TAIL] - s[HEAD] + segments <= rows
 
 
 @kernel
@@ -171,6 +114,7 @@ def replay(
     sack: bool,
     elsewhere: bool,
     later: Ints,
+    begun: Ints,
     again: npt.NDArray[np.int8],
     again_segments: npt.NDArray[np.int32],
     events: Ints,
@@ -193,6 +137,8 @@ def replay(
     later : int64, shape (n, 2)
         Where that is so, the ranges of sequence numbers that were sent again: begin ascending, and the largest end of
         this one and those before.
+    begun : int64, shape (BEGIN_WIDTH,)
+        What is known of what was before the packets, see `replay_begin`; -1 unknown.
     again, again_segments
         Filled here, one per packet: why it was sent again (BY_*, 0: it was not), and how many of its segments were.
     events : int64, shape (rows, EVENT_WIDTH)
@@ -209,6 +155,13 @@ def replay(
     s[REORDERING] = 3
     s[RTO] = INITIAL_RTO_NS
     s[SND_WND] = -1
+    if begun[BEGIN_REORDERING] > 0:
+        s[REORDERING] = begun[BEGIN_REORDERING]
+    if begun[BEGIN_NXT] >= 0:
+        restart(s, begun[BEGIN_UNA])
+        while not has_room(board, s, begun[BEGIN_UNA], begun[BEGIN_NXT], mss):
+            board = grown(board, s)
+        resume(board, s, begun, time[0], mss, later)
     while True:
         done = replay_packets(
             time, outbound, seq, ack, payload, flags, window, tsval, tsecr, edges, offsets, mss, tick, sack, elsewhere,

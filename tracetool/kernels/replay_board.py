@@ -25,9 +25,11 @@ from tracetool.kernels.replay_columns import (
     LOST,
     LOST_OUT,
     LOST_TOTAL,
+    MAX_UNSEEN,
     NEWEST,
     NEXT,
     OLDEST,
+    ONLY_ONCE,
     PREV,
     RETRANS,
     RETRANS_OUT,
@@ -35,6 +37,8 @@ from tracetool.kernels.replay_columns import (
     SACKED_OUT,
     SENT,
     SEQ,
+    SND_NXT,
+    SND_UNA,
     TAGS,
     TAIL,
     TX_APP_LIMITED,
@@ -42,12 +46,18 @@ from tracetool.kernels.replay_columns import (
     TX_DELIVERED_TIME,
     TX_FIRST_TIME,
     TX_TSVAL,
+    UNDO_MARKER,
 )
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
+
+#: A frame, or a hole, is no more segments than this.
+MAX_PER_FRAME = 1 << 14
+#: Outstanding segments beyond which the oldest are given up: a window of a gigabyte of small segments.
+MAX_OUTSTANDING = 1 << 20
 
 
 @kernel
@@ -177,3 +187,53 @@ def drop_head(board: Ints, s: Ints) -> None:
         s[LOST_OUT] -= 1
     unlink(board, s, n)
     s[HEAD] = n + 1
+
+
+@bare_kernel
+def restart(s: Ints, seq: int) -> None:
+    """Begin anew at `seq`: nothing outstanding."""
+    s[HEAD] = s[TAIL]
+    s[OLDEST] = -1
+    s[NEWEST] = -1
+    s[SACKED_OUT] = 0
+    s[LOST_OUT] = 0
+    s[RETRANS_OUT] = 0
+    s[SND_UNA] = seq
+    s[SND_NXT] = seq
+    s[UNDO_MARKER] = -1
+
+
+@bare_kernel
+def sent_once(later: Ints, seq: int, end: int) -> bool:
+    """Whether none of the bytes from `seq` to `end` are in the ranges that were sent again."""
+    low, high = 0, later.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if later[middle, 0] < end:
+            low = middle + 1
+        else:
+            high = middle
+    return low == 0 or later[low - 1, 1] <= seq
+
+
+@bare_kernel
+def add_segments(
+    board: Ints, s: Ints, seq: int, end: int, now: int, mss: int, tags: int, elsewhere: bool, later: Ints
+) -> None:
+    """Put the segments of one frame, or hole, on the board."""
+    step = max(mss, (end - seq) // MAX_PER_FRAME)
+    while seq < end:
+        if s[TAIL] - s[HEAD] >= board.shape[0]:  # of MAX_OUTSTANDING rows: see `has_room`
+            restart(s, seq)
+        stop = min(seq + step, end)
+        append(board, s, seq, stop, now, tags | ONLY_ONCE if elsewhere and sent_once(later, seq, stop) else tags)
+        seq = stop
+
+
+@bare_kernel
+def has_room(board: Ints, s: Ints, start: int, end: int, mss: int) -> bool:
+    """Whether the board has room for a frame, and the hole before it, or cannot grow."""
+    rows = board.shape[0]
+    hole = max(start - s[SND_NXT], 0) // mss
+    segments = min((end - start) // mss, 2 * MAX_PER_FRAME) + (hole if hole <= MAX_UNSEEN else 0) + 2
+    return rows >= MAX_OUTSTANDING or s[TAIL] - s[HEAD] + segments <= rows

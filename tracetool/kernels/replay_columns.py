@@ -85,6 +85,7 @@ ADVANCED, DATA_ACKED, ECHO, MAY_RAISE = 1, 2, 4, 8
 
 #: What an event does to the window, in the order in which it is done.
 OP_TLP_LOSS, OP_UNDO, OP_EXIT, OP_UNDO_LATE, OP_CWR, OP_RECOVERY, OP_RTO, OP_RTO_REDUCE = 1, 2, 4, 8, 16, 32, 64, 128
+OP_REDUCTIONS = OP_TLP_LOSS | OP_CWR | OP_RECOVERY | OP_RTO_REDUCE  # each sets a new threshold
 
 # --- what the replay says of each packet -----------------------------------------------------------------------------
 NOT_AGAIN, BY_UNKNOWN, BY_FAST, BY_RTO, BY_TLP = 0, 1, 2, 3, 4

@@ -23,10 +23,7 @@ from tracetool.kernels.replay_columns import (
     MIN_RTT_BEFORE,
     NXT,
     NXT_BEFORE,
-    OP_CWR,
-    OP_RECOVERY,
-    OP_RTO_REDUCE,
-    OP_TLP_LOSS,
+    OP_REDUCTIONS,
     OPS,
     OUT_BEFORE,
     OUT_SENT,
@@ -38,6 +35,7 @@ from tracetool.kernels.replay_columns import (
     SENT_NEW,
     SRTT_AFTER,
     STATE_AFTER,
+    STATE_BEFORE,
     TIME,
     UNA,
 )
@@ -223,17 +221,30 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[MAX_PACKETS_OUT] = events[0, OUT_BEFORE]
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
+    # of a recovery that the events begin within: events until it was over; its window is what it is as that first shows
+    recovered = 0
+    recovering = rows > 0 and events[0, STATE_BEFORE] == RECOVERY
     for r in range(rows):
         e = events[r]
-        w[CWND] = max(w[CWND], e[PIPE_BEFORE])
+        if recovering and e[STATE_BEFORE] != RECOVERY:
+            recovering = False
+            recovered = r
+            w[CWND] = 1  # what was in flight meanwhile is not known so well
+            w[WINDOW_SHOWN] = 0
+        if r == 0 or w[UNKNOWN_START]:
+            w[CWND] = max(w[CWND], e[PIPE_BEFORE])
         if write:
             note_before(w, out[r])
-        if w[UNKNOWN_START] and w[WINDOW_SHOWN]:  # after a round trip in which it was filled the window is known
+        if recovered and (w[WINDOW_SHOWN] or e[OPS] & OP_REDUCTIONS):
+            for q in range(recovered if write else 0):
+                out[q, OUT_CWND] = w[CWND]
+            recovered = 0
+        if w[UNKNOWN_START] and w[WINDOW_SHOWN] and not recovering:  # it was filled for a round trip: now it is known
             w[UNKNOWN_START] = 0
             if h[START] == PAST_SLOW_START and h[CC] == CUBIC:
                 cubic_resume(w, h, e[TIME], e[SRTT_AFTER])
         found = w[FOUND]
-        if e[OPS] & (OP_RECOVERY | OP_CWR | OP_TLP_LOSS | OP_RTO_REDUCE):
+        if e[OPS] & OP_REDUCTIONS:
             w[REDUCTIONS] += 1
         react(w, h, e)
         if write:

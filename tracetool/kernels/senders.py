@@ -29,6 +29,7 @@ from tracetool.kernels.packet_records import (
     WINDOW_RAW,
 )
 from tracetool.kernels.replay import replay
+from tracetool.kernels.replay_begin import BEGIN_NXT, BEGIN_WIDTH, find_begin
 from tracetool.kernels.replay_columns import PACKET
 from tracetool.kernels.sorting import sort_positions
 
@@ -192,7 +193,7 @@ def replay_senders(
     outbound, marks = np.empty(longest, np.bool_), np.empty(longest, np.uint16)
     edges_at, edges = np.empty(longest + 1, np.int64), np.empty(edges_most, np.int64)
     why, several = np.empty(longest, np.int8), np.empty(longest, np.int32)
-    none = np.empty((0, 2), np.int64)
+    none, begun = np.empty((0, 2), np.int64), np.empty(BEGIN_WIDTH, np.int64)
     at[0] = 0
     for d in range(len(asked)):
         flow, side = asked[d, FLOW], asked[d, WAY]
@@ -217,11 +218,16 @@ def replay_senders(
         mss, tick = found[d, SEGMENT], timestamp_tick(outbound[:n], mine[TSVAL, :n], mine[TIME, :n])
         sack = edges_at[n] > 0 if asked[d, SACK] < 0 else asked[d, SACK] > 0
         packets, sent, flag, blocks_at, blocks, origin = mine, outbound, marks, edges_at, edges, kept
+        begun[:] = -1
+        if not elsewhere and not sack:
+            find_begin(
+                mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], marks[:n], mss, begun
+            )
         if elsewhere:
             later = sent_again(outbound[:n], mine[SEQ, :n], mine[PAYLOAD, :n])
         else:
             packets, sent, flag, blocks_at, blocks, origin, n = put_back(
-                mine, outbound, marks, edges_at, edges, kept, n, mss, tick, sack
+                mine, outbound, marks, edges_at, edges, kept, n, mss, tick, sack, begun[BEGIN_NXT]
             )
             later = none
         if n > len(why):
@@ -232,7 +238,7 @@ def replay_senders(
         rows = replay(
             packets[TIME, :n], sent[:n], packets[SEQ, :n], packets[ACK, :n], packets[PAYLOAD, :n], flag[:n],
             packets[WINDOW, :n], packets[TSVAL, :n], packets[TSECR, :n], blocks, blocks_at[: n + 1], mss, tick, sack,
-            elsewhere, later, why[:n], several[:n], events[begin:],
+            elsewhere, later, begun, why[:n], several[:n], events[begin:],
         )  # fmt: skip
         at[d + 1] = begin + rows
         for r in range(begin, begin + rows):

@@ -121,7 +121,9 @@ def pick(table: Ints, order: Ints, fits: Floats, tried: int, near: float, begun:
             if paced and (found < 0 or fits[k, MISFIT] < fits[found, MISFIT]):
                 found = k
         best = found if found >= 0 else best
-    if begun and table[order[best], CC] != BBR and fits[best, UNUSED] > MOST_UNUSED:
+    # under way every window is moved to the flight, and has to be lowered in most round trips if it is not filled
+    unfilled = fits[best, UNUSED] > MOST_UNUSED and (begun or fits[best, STUCK] > MOSTLY)
+    if table[order[best], CC] != BBR and unfilled:
         # it never fills the window that it should have: then to say less, as BBR does, is no fault
         found = -1
         for k in range(tried):

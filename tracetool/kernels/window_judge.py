@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels.bbr import quantum
 from tracetool.kernels.replay_columns import (
+    ADVANCED,
     FIRST_SEND,
+    FLAGS,
     LAST_SEND,
     NXT,
     OPEN,
     OUT_BEFORE,
     PIPE,
     PIPE_SENT,
+    RECOVERY,
     ROOM,
     SENT_NEW,
     SRTT_AFTER,
@@ -60,6 +63,7 @@ from tracetool.kernels.window_columns import (
     ROUND_TOP,
     SLACK,
     SLACK_SEQ,
+    SLACK_TIME,
     SSTHRESH,
     START,
     STREAK,
@@ -184,6 +188,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
                     lower(w, h, e)
     w[SLACK] = INFINITE
     w[SLACK_SEQ] = e[NXT]
+    w[SLACK_TIME] = e[TIME]
     w[ROUND_SENDS] = 0
     w[ROUND_AT_ONCE] = 0
     w[ROUND_TOP] = 0
@@ -225,3 +230,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         burst = sent - QUANTA * at_a_time - 2 * h[TOLERANCE] - paced
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
+    if e[STATE_AFTER] == RECOVERY and not e[FLAGS] & ADVANCED and e[SENT_NEW] > 0:
+        # a recovery without SACK moves on by one hole a round trip; new data upon a duplicate ACK fills the window
+        if e[TIME] - w[SLACK_TIME] > 2 * e[SRTT_AFTER]:
+            end_round(w, h, e)

@@ -116,6 +116,7 @@ def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints)
     threshold is assumed to be what the next loss makes it, or, of Reno and without one, half of the largest window. But
     a window that first showed with less has not grown from that, and what marks packets (ECN) does so by chance: then
     nothing is likelier than 3/4 of the window, which the kernel tells of all thresholds below (`tcp_current_ssthresh`).
+    A recovery that the capture begins within ends with the threshold for its window.
     What an undone reduction made sure of is not undercut. BBR's is the bandwidth-delay product of when it left
     STARTUP, assumed to be that of now.
     """
@@ -131,6 +132,8 @@ def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints)
     told = likely(choices.places.get(sender, ()), lost_at, reached, marked=marked) if algorithm == wc.CUBIC else None
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
+    elif events[0, rc.STATE_BEFORE] == rc.RECOVERY:
+        told = int(window[0, rw.OUT_CWND]), True
     elif told is None and lost_at:
         most = int(shown[0]) if len(shown) else reached
         told = _grown_from(int(window[first, rw.OUT_SSTHRESH]), most, recurs=not marked), False

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     Ints = npt.NDArray[np.int64]
 
-#: Operations that set a new threshold: what was before the capture then no longer shows.
-REDUCTIONS = rc.OP_TLP_LOSS | rc.OP_CWR | rc.OP_RECOVERY | rc.OP_RTO_REDUCE
 #: Thresholds that differ by less than this factor agree: any of them is off by a tenth at most.
 AGREE = 1.1
 #: In fewer events, each of which mostly delivers two segments, no window grows by more than what chance may do: before
@@ -90,7 +88,7 @@ def head(events: Ints) -> Ints:
     int64 array
         A view of the first rows.
     """
-    reductions = np.flatnonzero(events[:, rc.OPS] & REDUCTIONS)
+    reductions = np.flatnonzero(events[:, rc.OPS] & rc.OP_REDUCTIONS)
     return events[: min(int(reductions[0]) if len(reductions) else len(events), LONG_ENOUGH)]
 
 
