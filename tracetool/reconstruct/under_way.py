@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Thresholds that differ by less than this factor agree: any of them is off by a tenth at most.
 AGREE = 1.1
+#: A window that came so near to another has reached it: so well are windows known (`window_choice.MOST_UNUSED`).
+NEAR = 1.02
 #: In fewer events, each of which mostly delivers two segments, no window grows by more than what chance may do: before
 #: any loss CUBIC's does so by one in twenty, and few curves are steeper.
 TOO_SHORT = choice.AS_GOOD_EARLY * SLOWEST_WITHOUT_LOSS // 2
@@ -171,9 +173,10 @@ def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) 
     The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
     it after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that
     miss least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
-    unharmed: the place is taken whose loss was nearest to the next one, unless the window had grown from less; or,
-    without one, the kind with the nearest beyond the largest window, and of its places beyond that, which nothing tells
-    apart, the middle one; if need be the nearest of those that fit worse, or the last before it. Where losses do not
+    unharmed: of the places whose loss the window did not pass, that is taken whose loss was nearest to the next one,
+    unless the window had grown from less; or, without one, the kind with the nearest beyond the largest window, and of
+    its places beyond that, which nothing tells apart, the middle one; if need be the nearest of those that fit worse, or
+    the last before it. Where losses do not
     recur so, and what marks packets (ECN) does so by chance, many places are alike in what the kernel tells of them
     (`Place.shown`): those are taken.
 
@@ -206,8 +209,9 @@ def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) 
     if marked or lost_at * BETA > shown[0].window * BETA_SCALE:
         return min(near, key=lambda one: (one.shown, -one.threshold)).threshold, fitted
     if lost_at:
-        return min(near, key=lambda one: abs(one.lost_at - lost_at)).threshold, fitted
-    beyond = [one for one in near if one.lost_at > reached]
+        unharmed = [one for one in near if one.lost_at * NEAR >= lost_at] or near
+        return min(unharmed, key=lambda one: abs(one.lost_at - lost_at)).threshold, fitted
+    beyond = [one for one in near if one.lost_at > reached * NEAR]
     if beyond:
         kind = min(beyond, key=lambda one: one.lost_at).hypothesis.of_last_max
         alike = sorted({one.threshold for one in beyond if one.hypothesis.of_last_max == kind})
