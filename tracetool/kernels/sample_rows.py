@@ -118,6 +118,8 @@ def sample_rows(
             rate = 8 * window[r - 1, OUT_RATE]
             if 0 <= events[r - 1, ROOM] < mss:
                 limit = BY_RWND
+            elif window[r, OUT_UNKNOWN]:
+                limit = BY_UNKNOWN
             elif window[r - 1, OUT_LIMITED]:
                 limit = BY_CWND
             else:

@@ -15,7 +15,7 @@ from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import senders as ks
 from tracetool.kernels import window_columns as wc
-from tracetool.reconstruct.hypotheses import Choices, choose
+from tracetool.reconstruct.hypotheses import INITIAL_WINDOW, Choices, choose
 from tracetool.reconstruct.replayed import Replayed, replayed
 from tracetool.reconstruct.under_way import likely
 
@@ -82,6 +82,8 @@ def infer(batch: Batch, copy: npt.NDArray[np.bool_], asked: Ints, scale_known: n
     for sender in np.flatnonzero(~found.begun).tolist():
         mine = slice(found.at[sender], found.at[sender + 1])
         _threshold_before(choices, sender, choices.window[mine], found.events[mine])
+        if choices.best(sender).algorithm != wc.BBR:
+            _never_filled(choices.window[mine], found.events[mine])
     named = [choices.cc(sender) for sender in range(len(asked))]
     return Inferred(found, choices, [cc for cc, _ in named], [sure for _, sure in named])
 
@@ -107,6 +109,15 @@ def _guess_room(events: Ints, window_raw: Ints) -> None:
     needed = np.quantile(flight[usable] / window_raw[usable], ALMOST_ALL)
     scale = int(np.clip(np.ceil(np.log2(max(needed, 1.0))), 0, 14))
     events[:, rc.ROOM] = np.where(usable, (window_raw << scale) - flight, -1)
+
+
+def _never_filled(window: Ints, events: Ints) -> None:
+    """Take for a window that never shows, nor is reduced, the one with which slow start stops for want of use.
+
+    It grows up to twice the most segments that were out (`tcp_is_cwnd_limited`), from the initial window on.
+    """
+    if len(events) and window[:, rw.OUT_UNKNOWN].all() and not (events[:, rc.OPS] & rc.OP_REDUCTIONS).any():
+        window[:, rw.OUT_CWND] = max(2 * int(events[:, rc.OUT_SENT].max()), INITIAL_WINDOW)
 
 
 def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints) -> None:

@@ -170,15 +170,14 @@ def grows_as_reno(events: Ints, mss: int, found: Sequence[Place], scratch: Ints)
 def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) -> tuple[int, bool] | None:
     """Threshold from before the capture, and whether the growth alone tells it.
 
-    The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of
-    it after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that
-    miss least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
+    The growth shows the maximum it heads for, but not always what that was: the window of the last loss, or less of it
+    after fast convergence; and where it follows Reno's line not even that. Of each kind of maximum the places that miss
+    least count. Losses recur at the same window where nothing else changes, and not at a window that is passed
     unharmed: of the places whose loss the window did not pass, that is taken whose loss was nearest to the next one,
     unless the window had grown from less; or, without one, the kind with the nearest beyond the largest window, and of
-    its places beyond that, which nothing tells apart, the middle one; if need be the nearest of those that fit worse, or
-    the last before it. Where losses do not
-    recur so, and what marks packets (ECN) does so by chance, many places are alike in what the kernel tells of them
-    (`Place.shown`): those are taken.
+    its places beyond that, which nothing tells apart, the middle one; if need be the nearest of those that fit worse,
+    or the last before it. Where losses do not recur so, and what marks packets (ECN) does so by chance, many places are
+    alike in what the kernel tells of them (`Place.shown`): those are taken.
 
     Parameters
     ----------
