@@ -16,6 +16,7 @@ from tracetool.kernels._bare import bare_kernel
 from tracetool.kernels._jit import kernel
 from tracetool.kernels.replay_ack import process_ack
 from tracetool.kernels.replay_begin import BEGIN_NXT, BEGIN_REORDERING, BEGIN_UNA, resume
+from tracetool.kernels.replay_begin_sack import resume_sack
 from tracetool.kernels.replay_board import MAX_PER_FRAME, add_segments, find, grown, has_room, pipe, restart
 from tracetool.kernels.replay_columns import (
     BACKOFF,
@@ -161,7 +162,10 @@ def replay(
         restart(s, begun[BEGIN_UNA])
         while not has_room(board, s, begun[BEGIN_UNA], begun[BEGIN_NXT], mss):
             board = grown(board, s)
-        resume(board, s, begun, time[0], mss, later)
+        if sack:
+            resume_sack(board, s, begun, time, outbound, seq, ack, payload, flags, edges, offsets, mss, later)
+        else:
+            resume(board, s, begun, time[0], mss, later)
     while True:
         done = replay_packets(
             time, outbound, seq, ack, payload, flags, window, tsval, tsecr, edges, offsets, mss, tick, sack, elsewhere,

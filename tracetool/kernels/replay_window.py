@@ -223,7 +223,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
     # of a recovery that the events begin within: events until it was over; its window is what it is as that first shows
     recovered = 0
-    recovering = rows > 0 and events[0, STATE_BEFORE] == RECOVERY
+    recovering = rows > 0 and events[0, STATE_BEFORE] == RECOVERY and h[CC] != BBR
     for r in range(rows):
         e = events[r]
         if recovering and e[STATE_BEFORE] != RECOVERY:

@@ -30,6 +30,7 @@ from tracetool.kernels.packet_records import (
 )
 from tracetool.kernels.replay import replay
 from tracetool.kernels.replay_begin import BEGIN_NXT, BEGIN_WIDTH, find_begin
+from tracetool.kernels.replay_begin_sack import find_begin_sack
 from tracetool.kernels.replay_columns import PACKET
 from tracetool.kernels.sorting import sort_positions
 
@@ -219,7 +220,12 @@ def replay_senders(
         sack = edges_at[n] > 0 if asked[d, SACK] < 0 else asked[d, SACK] > 0
         packets, sent, flag, blocks_at, blocks, origin = mine, outbound, marks, edges_at, edges, kept
         begun[:] = -1
-        if not elsewhere and not sack:
+        if not elsewhere and sack:
+            find_begin_sack(
+                outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], marks[:n], edges, edges_at[: n + 1], mss,
+                begun,
+            )  # fmt: skip
+        elif not elsewhere:
             find_begin(
                 mine[TIME, :n], outbound[:n], mine[SEQ, :n], mine[ACK, :n], mine[PAYLOAD, :n], marks[:n], mss, begun
             )

@@ -1,0 +1,145 @@
+"""A connection with SACK that began before its capture, within a recovery: the scoreboard that its sender held then.
+
+The first ACK tells what was delivered out of order. So much of it that a hole is held for lost (RFC 8985) was there
+before, or that what is sent again first is not the first hole; what of the holes is not sent again any more has been
+sent again already. Otherwise the sender would seem to find the losses only now, and to reduce a window that it has
+reduced before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tracetool.kernels._bare import bare_kernel
+from tracetool.kernels.replay_begin import ACK, BEGIN_HIGH, BEGIN_NXT, BEGIN_UNA, RST, SYN
+from tracetool.kernels.replay_board import add_segments, find, link_newest, mark_lost, unlink
+from tracetool.kernels.replay_columns import (
+    CA_STATE,
+    DUPLICATE_ACKS,
+    EVER_RETRANS,
+    HEAD,
+    HIGH_SEQ,
+    HIGHEST_SACK,
+    MAX_UNSEEN,
+    RECOVERY,
+    RETRANS,
+    RETRANS_OUT,
+    SACKED,
+    SACKED_OUT,
+    SEQ,
+    SND_NXT,
+    STALE,
+    STARTED,
+    TAGS,
+    TIMER_START,
+    UNSEEN,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+    Marks = npt.NDArray[np.uint16]
+
+#: Segments sent in a quarter of a round trip: RACK waits no longer for what may be reordered.
+WAITED_PART = 4
+
+
+@bare_kernel
+def first_of(outbound: Flags, flags: Marks) -> int:
+    """The first ACK from the receiver; -1 without one, or if the packets have the connection's SYN."""
+    first = -1
+    for i in range(len(outbound)):
+        if flags[i] & SYN:
+            return -1
+        if first < 0 and not outbound[i] and flags[i] & ACK and not flags[i] & RST:
+            first = i
+    return first
+
+
+@bare_kernel
+def find_begin_sack(
+    outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks, edges: Ints, edges_at: Ints, mss: int, b: Ints
+) -> None:
+    """Find whether packets of a sender begin within a recovery, by the SACK blocks of the first ACK.
+
+    Parameters
+    ----------
+    outbound, seq, ack, payload, flags, edges, edges_at
+        The packets of a flow, as the sender saw them.
+    mss : int
+        Payload of a full segment, bytes.
+    b : int64, shape (BEGIN_WIDTH,)
+        Out: `BEGIN_UNA`, `BEGIN_NXT` and `BEGIN_HIGH`; as it was where they do not. When in the recovery its last data
+        was sent nobody saw: it is held to last until all of it is acknowledged.
+    """
+    first = first_of(outbound, flags)
+    if first < 0:
+        return
+    una, top, delivered = ack[first], ack[first], 0
+    for k in range(edges_at[first], edges_at[first + 1] - 1, 2):
+        if una < edges[k] < edges[k + 1]:  # else a duplicate
+            top = max(top, edges[k + 1])
+            delivered += edges[k + 1] - edges[k]
+    nxt, again = -1, -1  # the first data that is new, and that is sent again
+    for i in range(len(outbound)):
+        if nxt >= 0 and again >= 0:
+            break
+        if outbound[i] and payload[i] > 0:
+            if seq[i] < top:
+                again = seq[i] if again < 0 else again
+            elif nxt < 0:
+                nxt = seq[i]
+        elif i > first and not outbound[i] and ack[i] >= top:
+            break
+    nxt = max(nxt, top)
+    outstanding = nxt - una
+    enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again > una)
+    if enough and delivered < outstanding <= MAX_UNSEEN * mss:
+        b[BEGIN_UNA], b[BEGIN_NXT], b[BEGIN_HIGH] = una, nxt, nxt
+
+
+@bare_kernel
+def resume_sack(
+    board: Ints, s: Ints, b: Ints, time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks,
+    edges: Ints, edges_at: Ints, mss: int, later: Ints,
+) -> None:  # fmt: skip
+    """Be within the recovery that a capture with SACK begins in; parameters as of `replay`, `b` as found."""
+    mask = board.shape[0] - 1
+    add_segments(board, s, b[BEGIN_UNA], b[BEGIN_NXT], time[0], mss, UNSEEN | STALE, np.bool_(False), later)
+    s[SND_NXT] = b[BEGIN_NXT]
+    first = first_of(outbound, flags)
+    for k in range(edges_at[first], edges_at[first + 1] - 1, 2):
+        if b[BEGIN_UNA] < edges[k] < edges[k + 1] <= b[BEGIN_NXT]:
+            s[HIGHEST_SACK] = max(s[HIGHEST_SACK], edges[k + 1])
+            for n in range(find(board, s, edges[k]), find(board, s, edges[k + 1] - 1) + 1):
+                if not board[n & mask, TAGS] & SACKED:
+                    board[n & mask, TAGS] |= SACKED
+                    s[SACKED_OUT] += 1
+                    unlink(board, s, n)
+    holes = find(board, s, s[HIGHEST_SACK] - 1)
+    for n in range(s[HEAD], holes):
+        if not board[n & mask, TAGS] & SACKED:
+            mark_lost(board, s, n)
+            board[n & mask, TAGS] |= RETRANS | EVER_RETRANS
+            s[RETRANS_OUT] += 1
+            link_newest(board, s, n)
+    for i in range(len(time)):
+        if not outbound[i] and flags[i] & ACK and ack[i] >= b[BEGIN_NXT]:
+            break
+        if not outbound[i] or payload[i] == 0 or seq[i] >= s[HIGHEST_SACK] or seq[i] < b[BEGIN_UNA]:
+            continue
+        for n in range(find(board, s, seq[i]), holes):  # sent again only now
+            if board[n & mask, SEQ] >= seq[i] + payload[i]:
+                break
+            if board[n & mask, TAGS] & RETRANS:
+                board[n & mask, TAGS] &= ~(RETRANS | EVER_RETRANS)
+                s[RETRANS_OUT] -= 1
+                unlink(board, s, n)
+    s[CA_STATE] = RECOVERY
+    s[HIGH_SEQ] = b[BEGIN_HIGH]
+    s[TIMER_START] = time[0]
+    s[STARTED] = 1
