@@ -84,20 +84,22 @@ def find_begin_sack(
         if una < edges[k] < edges[k + 1]:  # else a duplicate
             top = max(top, edges[k + 1])
             delivered += edges[k + 1] - edges[k]
-    nxt, again = -1, -1  # the first data that is new, and that is sent again
+    nxt, again, lowest, high = top, False, una, -1  # `high`: what was sent beyond what is SACKed reaches so far
     for i in range(len(outbound)):
-        if nxt >= 0 and again >= 0:
-            break
         if outbound[i] and payload[i] > 0:
-            if seq[i] < top:
-                again = seq[i] if again < 0 else again
-            elif nxt < 0:
+            if seq[i] < max(top, high):
+                again |= seq[i] > lowest
+            elif seq[i] > high:  # new data; what lay before it there was sent again
+                again |= high >= 0
                 nxt = seq[i]
-        elif i > first and not outbound[i] and ack[i] >= top:
+            if seq[i] >= top:
+                high = max(high, seq[i] + payload[i])
+        elif i > first and not outbound[i] and flags[i] & ACK:
+            lowest = max(lowest, ack[i])
+        if (again and high >= 0) or lowest >= top:
             break
-    nxt = max(nxt, top)
     outstanding = nxt - una
-    enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again > una)
+    enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again)
     if enough and delivered < outstanding <= MAX_UNSEEN * mss:
         b[BEGIN_UNA], b[BEGIN_NXT], b[BEGIN_HIGH] = una, nxt, nxt
 
