@@ -124,7 +124,7 @@ def cubic_resume(w: Ints, h: Ints, now: int, srtt: int) -> None:
     looked_for = cwnd - 1 if stood < 0 else cwnd
     start = max(cwnd * h[GROWN_FROM] >> 10, 2)
     w[SSTHRESH] = start
-    w[LAST_MAX] = start * 1024 // h[OF_LAST_MAX] if h[OF_LAST_MAX] else 0
+    w[LAST_MAX] = -(-start * 1024 // h[OF_LAST_MAX]) if h[OF_LAST_MAX] else 0  # the kernel rounds the threshold down
     w[ORIGIN] = max(w[LAST_MAX], start)
     w[K] = cubic_root(CUBE_FACTOR * (w[ORIGIN] - start))
     grown, line, age, reached = float(start), float(start), 0, -1

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 #: How far a departure that was not seen may be wrong.
 BLUR_NS = 1_000_000
 ALMOST_ALL = 0.999
+#: The ECN field of a packet: not capable of it, and marked as having met congestion.
+NOT_CAPABLE, MARKED = 0, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,8 @@ def infer(batch: Batch, copy: npt.NDArray[np.bool_], asked: Ints, scale_known: n
     choices = choose(found, np.where(elsewhere, _blur(found), 0), elsewhere & ~found.stamped)
     for sender in np.flatnonzero(~found.begun).tolist():
         mine = slice(found.at[sender], found.at[sender + 1])
-        _threshold_before(choices, sender, choices.window[mine], found.events[mine])
+        ecn = _uses_ecn(batch, *asked[sender, [ks.FLOW, ks.WAY]].tolist())
+        _threshold_before(choices, sender, choices.window[mine], found.events[mine], ecn=ecn)
         if choices.best(sender).algorithm != wc.BBR:
             _never_filled(choices.window[mine], found.events[mine])
     named = [choices.cc(sender) for sender in range(len(asked))]
@@ -120,7 +123,14 @@ def _never_filled(window: Ints, events: Ints) -> None:
         window[:, rw.OUT_CWND] = max(2 * int(events[:, rc.OUT_SENT].max()), INITIAL_WINDOW)
 
 
-def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints) -> None:
+def _uses_ecn(batch: Batch, flow: int, side: int) -> bool:
+    """Whether a side of a flow marks its packets as capable of ECN (RFC 3168, section 5)."""
+    mine = slice(batch.bounds[flow], batch.bounds[flow + 1])
+    capable = (batch.ecn[mine] > NOT_CAPABLE) & (batch.ecn[mine] <= MARKED)
+    return bool((capable & (batch.way[mine] == side)).any())
+
+
+def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints, *, ecn: bool) -> None:
     """Fill in the threshold from before the capture, where anything tells it, and note what it rests on.
 
     CUBIC's growth tells it, or some that it may be. Losses recur at the same window where nothing else changes: so the
@@ -138,7 +148,7 @@ def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints)
     first = int(np.flatnonzero(guessed)[-1]) + 1  # after the first reduction that was not undone
     reached = int(window[guessed, rw.OUT_CWND].max())
     lost_at = int(window[first - 1, rw.OUT_CWND]) if first < len(window) else 0
-    marked = first < len(window) and bool(events[first - 1, rc.OPS] & rc.OP_CWR)
+    marked = bool(events[first - 1, rc.OPS] & rc.OP_CWR) if first < len(window) else ecn
     shown = window[:first][window[:first, rw.OUT_UNKNOWN] == 0, rw.OUT_CWND]
     told = likely(choices.places.get(sender, ()), lost_at, reached, marked=marked) if algorithm == wc.CUBIC else None
     if algorithm == wc.BBR:

@@ -74,7 +74,7 @@ class Place:
     @property
     def lost_at(self) -> int:
         """Window at which the loss came that set the threshold."""
-        return self.threshold * BETA_SCALE // BETA
+        return -(-self.threshold * BETA_SCALE // BETA)  # the kernel rounds the threshold down
 
 
 def head(events: Ints) -> Ints:
@@ -188,7 +188,7 @@ def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) 
     reached : int
         Largest window up to there.
     marked : bool
-        Whether that was no loss, but a mark (ECN).
+        Whether that was no loss, but a mark (ECN); without one, whether it might be.
 
     Returns
     -------
