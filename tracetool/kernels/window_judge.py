@@ -101,11 +101,17 @@ def is_blocked(h: Ints, e: Ints) -> bool:
 
 @bare_kernel
 def lower(w: Ints, h: Ints, e: Ints) -> None:
-    """Lower the window by what stayed unused; slow start that hardly grew in a round trip has ended unseen."""
-    ended = w[CWND] < w[SSTHRESH] and 8 * w[SLACK] > w[CWND]
+    """Lower the window by what stayed unused.
+
+    Slow start that hardly grew in a round trip has ended unseen. After slow start a window of which much is not used
+    has been reduced unseen, where losses are: a retransmission that is lost, too, shows late, or nowhere.
+    """
+    much, slow_start = 8 * w[SLACK] > w[CWND], w[CWND] < w[SSTHRESH]
     w[CWND] = max(w[CWND] - w[SLACK], 1)
-    if ended:
+    if much and slow_start:
         leave_slow_start(w, h)
+    elif much and w[REDUCTIONS] > 0:
+        w[SSTHRESH] = min(w[SSTHRESH], max(w[CWND], 2))
 
 
 @bare_kernel
