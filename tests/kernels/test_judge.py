@@ -38,6 +38,7 @@ def row(event):
         rc.SENT_NEW: event.new, rc.SENT_AGAIN: event.again, rc.FIRST_SEND: event.first, rc.LAST_SEND: event.last,
         rc.ROOM: event.room, rc.SRTT_AFTER: event.srtt, rc.OUT_BEFORE: event.out,
         rc.STATE_AFTER: rc.OPEN if event.open else rc.RECOVERY,
+        rc.FLAGS: rc.ADVANCED if event.advanced else rc.DATA_ACKED,
     }.items():  # fmt: skip
         e[at] = value
     return e
@@ -73,13 +74,15 @@ def numbers(twin):
 def events(rng, count, *, steady):
     """What a sender may have done: not how TCP would do it, but in its order; long stretches hardly fill a window.
 
-    A steady one answers each ACK at once with as much, over round trips of 60 segments.
+    A steady one answers each ACK at once with as much, over round trips of 60 segments. Some recoveries last long, and
+    hardly an ACK moves on.
     """
-    now, una, flight, lazy = 10**18, 0, 60 if steady else int(rng.integers(1, 40)), 0
+    now, una, flight, lazy, mending = 10**18, 0, 60 if steady else int(rng.integers(1, 40)), 0, 0
     for _ in range(count):
         now += int(rng.choice([MS // 5, MS, 5 * MS]))
         lazy = int(rng.integers(20, 60)) if lazy == 0 and rng.random() < 0.03 else max(lazy - 1, 0)
-        acked = 1 if steady else int(rng.integers(0, min(flight, 3) + 1))
+        mending = int(rng.integers(20, 60)) if mending == 0 and rng.random() < 0.01 else max(mending - 1, 0)
+        acked = 1 if steady else int(rng.integers(0, min(flight, 3) + 1)) if not mending or rng.random() < 0.05 else 0
         una, pipe = una + acked, flight - acked
         new = int(rng.integers(1, 9)) if rng.random() < 0.6 else 0
         new = acked if steady else min(new, acked) if lazy else new
@@ -89,7 +92,8 @@ def events(rng, count, *, steady):
         yield Event(
             time=now, una=una, nxt=una + flight, pipe=pipe, pipe_sent=flight, new=new, again=again, first=first,
             last=first + int(rng.choice([0, 100_000, MS])), srtt=40 * MS, out=flight,
-            room=-1 if steady else int(rng.choice([-1, 100, 2000, 3000, 1 << 20])), open=steady or rng.random() > 0.05,
+            room=-1 if steady else int(rng.choice([-1, 100, 2000, 3000, 1 << 20])), advanced=acked > 0,
+            open=steady or (not mending and rng.random() > 0.05),
         )  # fmt: skip
 
 
@@ -137,6 +141,7 @@ def test_the_judge_counts_as_its_twin(seed):
 def test_the_events_meet_every_case():
     twins = [run(seed) for seed in range(60)]
     assert {twin.fired for twin in twins} == {None, "", "train", "delay", "++"}
-    for name in ("stuck", "surplus", "deficit", "unused", "spread", "surprise", "super_frames", "runaways"):
+    counted = ("stuck", "surplus", "deficit", "unused", "spread", "surprise", "super_frames", "runaways", "long_rounds")
+    for name in counted:
         assert any(getattr(twin, name) for twin in twins), name
     assert any(twin.cc == "bbr" and twin.deficit for twin in twins)

@@ -11,9 +11,11 @@ import pytest
 from tests.naive.scoreboard import RECOVERY, Board
 from tracetool.kernels import replay_columns as rc
 from tracetool.kernels.replay import replay
+from tracetool.kernels.replay_begin import BEGIN_WIDTH
 
 MSS, MS, START = 1000, 1_000_000, 10**18
 SYN, ACK = 2, 16
+NOTHING = np.full(BEGIN_WIDTH, -1)  # is known of what was before
 
 
 class Receiver:
@@ -83,7 +85,7 @@ def world(seed, *, sack, loss, late, most=1500):
     return packets, states, again
 
 
-def replayed(packets, *, sack):
+def replayed(packets, *, sack, begun=NOTHING):
     """Events of the kernel, those of ACKs alone, and the reasons why packets were sent again."""
     time, out, seq, ack, payload, flags, edges = zip(*packets, strict=True)
     none, size = np.full(len(packets), -1), len(packets)
@@ -94,7 +96,7 @@ def replayed(packets, *, sack):
     edges_at = np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64)
     rows = replay(
         np.array(time), np.array(out, bool), *numbers, marks, np.full(size, 1 << 30), none, none, edges_of, edges_at,
-        MSS, MS, sack, False, np.zeros((0, 2), np.int64), why, several, events,
+        MSS, MS, sack, False, np.zeros((0, 2), np.int64), begun, why, several, events,
     )  # fmt: skip
     return events[:rows], why
 

@@ -80,7 +80,7 @@ def picked(fits, near, begun):
     if best not in bbr and best.judged < 0.1:
         paced = [f for f in bbr if f.spread > 0.5 and f.misfit < 2 * UNEXPLAINED]
         best = min(paced, key=lambda f: f.misfit, default=best)
-    if begun and best not in bbr and best.unused > 0.02:
+    if best not in bbr and best.unused > 0.02 and (begun or best.stuck > 0.5):
         less = [f for f in bbr if f.misfit - LOOSE / 2 < best.misfit]
         best = min(less, key=lambda f: f.misfit, default=best)
     return best if begun or best.shown else fits[0]

@@ -26,7 +26,8 @@ class Event:
     room: int
     srtt: int
     out: int
-    open: bool
+    open: bool  # else in Recovery
+    advanced: bool
 
 
 @dataclass
@@ -63,6 +64,8 @@ class Judge:
     deficit: int = 0
     unused: int = 0
     end: int = 0
+    began: int = 0  # when the round did
+    long_rounds: int = 0  # judged, of recoveries in which no ACK of new data came for so long
     this: list[Event] = field(default_factory=list)
     slacks: list[int] = field(default_factory=list)
     extra: list[int] = field(default_factory=list)
@@ -107,7 +110,8 @@ class Judge:
                         self.cwnd = max(self.cwnd - least, 1)
                         if ended:
                             self.left()
-        self.end, self.this, self.slacks, self.extra, self.drained = event.nxt, [], [], [], False
+        self.end, self.began, self.drained = event.nxt, event.time, False
+        self.this, self.slacks, self.extra = [], [], []
 
     def after(self, event):
         """Take in what was sent after an event."""
@@ -133,6 +137,10 @@ class Judge:
             burst = sent - 2 * max(largest, 2) - 2 * self.tolerance - paced
             if burst > 0 and event.out > 10:
                 self.deficit += min(burst, CAP)
+        if not event.open and not event.advanced and event.new and event.time > self.began + 2 * event.srtt:
+            before = self.judged
+            self.end_round(event)
+            self.long_rounds += self.judged - before
 
     def watch(self, event):
         """Slow start is over where 32 groups in a row, each sent at once, left an eighth of the window unused."""

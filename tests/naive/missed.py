@@ -243,11 +243,11 @@ def placed(packets, before, now, seq, mss, tick):
     return let_go(packets, before, now, mss)
 
 
-def missed_data(packets, mss, tick):
-    """Rows of (place, like, time, number, length, again)."""
+def missed_data(packets, mss, tick, top=-1):
+    """Rows of (place, like, time, number, length, again); what lies before `top` was sent before the capture."""
     counted = counts(packets, out=True)
     behind = None  # place and time of what was last found behind the last captured packet
-    found, top, last, missed, since, earlier = [], -1, -1, 0, 0, None
+    found, last, missed, since, earlier = [], -1, 0, 0, None
     for i, p in enumerate(packets):
         if len(found) + 2 > len(packets):
             break

@@ -130,7 +130,7 @@ def with_missed(packets, mss, tick, sack):
     size = len(packets)
     mine, sent, flags, edges_at, edges, origin, count = missed.put_back(
         columns_of(packets)[: pr.REPLAYED], packets.outbound, packets.flags.astype(np.uint16),
-        packets.sack_offsets, packets.sack_edges.astype(np.int64), np.arange(size), size, mss, tick, sack,
+        packets.sack_offsets, packets.sack_edges.astype(np.int64), np.arange(size), size, mss, tick, sack, -1,
     )  # fmt: skip
     assert len(origin) == count
     rows = {name: mine[at, :count] for at, name in COLUMNS.items() if at < pr.REPLAYED}

@@ -48,7 +48,7 @@ def put_back(packets, sack=True):
     return more, np.flatnonzero(more.frame < 0)
 
 
-def same(packets, sack):
+def same(packets, sack, nxt=-1):
     room = len(packets)
     found = np.zeros((room, ma.ACK_WIDTH), np.int64)
     rows = ma.find_missed_acks(
@@ -62,10 +62,10 @@ def same(packets, sack):
     found = np.zeros((room, md.DATA_WIDTH), np.int64)
     rows = md.find_missed_data(
         packets.time_ns, packets.outbound, packets.seq, packets.ack, packets.payload, packets.segments, packets.flags,
-        packets.tsval, packets.tsecr, packets.ip_id, naive.MSS, TICK, found,
+        packets.tsval, packets.tsecr, packets.ip_id, naive.MSS, TICK, nxt, found,
     )  # fmt: skip
     columns = [md.PLACE, md.LIKE, md.AT, md.FIRST, md.LENGTH, md.AGAIN]
-    assert found[:rows, columns].tolist() == twin.missed_data(one_by_one, naive.MSS, TICK)
+    assert found[:rows, columns].tolist() == twin.missed_data(one_by_one, naive.MSS, TICK, nxt)
 
 
 @pytest.mark.parametrize("sack", [True, False])
@@ -81,6 +81,8 @@ def test_on_packets_made_to_harm_too(seed):
     packets = hostile(rng, int(rng.integers(0, 150)))
     packets = dataclasses.replace(packets, ip_id=rng.integers(-1, 40, len(packets)))
     same(packets, bool(seed % 2))
+    known = int(rng.choice([*packets.seq, *packets.ack, 0]))
+    same(packets, bool(seed % 2), max(known, 0) + int(rng.integers(0, 5)) * naive.MSS)
     more = with_missed(packets, naive.MSS, TICK, sack=bool(seed % 2))
     assert len(more) <= 2 * len(packets)
 
@@ -119,7 +121,7 @@ def test_what_came_after_the_last_captured_segment_is_listed_in_order():
         found = np.zeros((len(each), md.DATA_WIDTH), np.int64)
         rows = md.find_missed_data(
             each.time_ns, each.outbound, each.seq, each.ack, each.payload, each.segments, each.flags, each.tsval,
-            each.tsecr, each.ip_id, naive.MSS, TICK, found,
+            each.tsecr, each.ip_id, naive.MSS, TICK, -1, found,
         )  # fmt: skip
         assert rows > 100
         assert (np.diff(found[:rows, md.PLACE]) >= 0).all()
