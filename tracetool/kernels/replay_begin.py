@@ -21,6 +21,7 @@ from tracetool.kernels.replay_columns import (
     HEAD,
     HIGH_SEQ,
     MAX_REORDERING,
+    MAX_UNSEEN,
     RECOVERY,
     SACKED_OUT,
     SND_NXT,
@@ -70,12 +71,14 @@ def begun_in_recovery(time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload
     """
     una = top = nxt = -1
     heads, advanced, when = 0, True, time[0]
+    heard = False  # the first ACK may be one that moves on, whatever is known from behind it
     for i in range(len(time)):
         if flags[i] & (SYN | RST):
             return False
         if not outbound[i]:
             if flags[i] & ACK:
-                advanced, when = una < ack[i], time[i]
+                advanced, when = una < ack[i] or not heard, time[i]
+                heard = True
                 una = max(una, ack[i])
                 b[BEGIN_UNA] = una if b[BEGIN_UNA] < 0 else b[BEGIN_UNA]
                 if 0 <= nxt <= una:
@@ -184,7 +187,8 @@ def find_begin(
             return
     if len(time):
         b[BEGIN_REORDERING] = reordering_seen(time, outbound, seq, ack, payload, flags)
-    if len(time) and begun_in_recovery(time, outbound, seq, ack, payload, flags, b):
+    begun = len(time) > 0 and begun_in_recovery(time, outbound, seq, ack, payload, flags, b)
+    if begun and b[BEGIN_NXT] - b[BEGIN_UNA] <= MAX_UNSEEN * mss:
         find_end(outbound, seq, ack, payload, flags, mss, b)
     else:
         b[BEGIN_NXT] = -1
