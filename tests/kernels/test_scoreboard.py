@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import random
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -16,6 +17,17 @@ from tracetool.kernels.replay_begin import BEGIN_WIDTH
 MSS, MS, START = 1000, 1_000_000, 10**18
 SYN, ACK = 2, 16
 NOTHING = np.full(BEGIN_WIDTH, -1)  # is known of what was before
+
+
+@dataclass(frozen=True)
+class Stand:
+    """A sender before one of its packets; numbers of segments."""
+
+    packet: int
+    state: int
+    una: int
+    nxt: int
+    high: int
 
 
 class Receiver:
@@ -42,18 +54,24 @@ class Receiver:
 def world(seed, *, sack, loss, late, most=1500):
     """A sender of a fixed window over a path that loses and delays: packets, and the twin's state at every ACK.
 
-    It ends with what would be a timeout. The receiver says nothing of data that arrives twice (no D-SACK).
+    Also the packets that are sent again, and how the twin stood before each packet. It ends with what would be a
+    timeout. The receiver says nothing of data that arrives twice (no D-SACK).
     """
     rnd = random.Random(seed)
     rtt, gap, flight = rnd.choice([10, 40, 100]) * MS, rnd.choice([MS // 10, MS]), rnd.choice([4, 24])
     packets, states, again = [(START, 1, 0, -1, 0, SYN, []), (START + rtt, 0, 0, 1, 0, SYN | ACK, [])], [], []
+    stands: list[Stand] = []
     board, receiver, line, now, free = Board(sack, rtt), Receiver(), [], START + rtt, 0
     packets.append((now, 1, 1, 1, 0, ACK, []))
+
+    def stand():
+        stands.append(Stand(len(packets), board.state, board.una, board.nxt, board.high))
 
     def transmit():
         nonlocal now, free
         while board.pipe() < flight or any(s.lost and not s.again for s in board.segments):
             now += 1000
+            stand()
             segment = board.send(now)
             if segment.ever:
                 again.append(len(packets))
@@ -77,12 +95,13 @@ def world(seed, *, sack, loss, late, most=1500):
         now = max(now + 1000, at)
         ack, blocks = receiver.take(number)
         edges = [1 + n * MSS for block in blocks for n in block] if sack else []
+        stand()
         packets.append((now, 0, 1, 1 + ack * MSS, 0, ACK, edges))
         before = board.state, board.sacked_out(), board.delivered, board.lost, board.pipe()
         sample = board.on_ack(now, ack, blocks if sack else [])
         states.append((*before, board.pipe(), board.state, sample, board.delivered, board.lost, board.una))
         transmit()
-    return packets, states, again
+    return packets, states, again, stands
 
 
 def replayed(packets, *, sack, begun=NOTHING):
@@ -123,7 +142,8 @@ def followed(packets, states, again, *, sack):
 def test_the_scoreboard_is_its_twins(sack, loss, late):
     recoveries = 0
     for seed in range(6):
-        recoveries += followed(*world(seed, sack=sack, loss=loss, late=late), sack=sack)
+        packets, states, again, _ = world(seed, sack=sack, loss=loss, late=late)
+        recoveries += followed(packets, states, again, sack=sack)
     assert recoveries > 100
 
 
