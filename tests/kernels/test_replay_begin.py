@@ -43,19 +43,19 @@ def found_in(packets, mss=MSS):
 
 def the_twins(packets, mss=MSS):
     twin = naive.begin([naive.Packet(time, bool(out), *rest[:4]) for time, out, *rest in packets], mss)
-    return [
-        -1 if number is None else number for number in (twin.una, twin.nxt, twin.high, twin.flight, twin.reordering)
-    ]
+    found = {
+        BEGIN_UNA: twin.una, BEGIN_NXT: twin.nxt, BEGIN_HIGH: twin.high, BEGIN_FLIGHT: twin.flight,
+        BEGIN_REORDERING: twin.reordering,
+    }  # fmt: skip
+    return {at: -1 if number is None else number for at, number in found.items()}
 
 
 def same(packets, mss=MSS):
     """Kernel and twin agree; returns what they found."""
-    begun = found_in(packets, mss)
-    known = [BEGIN_UNA, BEGIN_NXT, BEGIN_HIGH, BEGIN_FLIGHT, BEGIN_REORDERING]
-    if begun[BEGIN_NXT] < 0:
-        known = [BEGIN_NXT, BEGIN_REORDERING]
-    expected = dict(zip([BEGIN_UNA, BEGIN_NXT, BEGIN_HIGH, BEGIN_FLIGHT, BEGIN_REORDERING], the_twins(packets, mss)))
-    assert {at: int(begun[at]) for at in known} == {at: expected[at] for at in known}
+    begun, expected = found_in(packets, mss), the_twins(packets, mss)
+    if begun[BEGIN_NXT] < 0:  # then the others mean nothing
+        expected = {at: expected[at] for at in (BEGIN_NXT, BEGIN_REORDERING)}
+    assert {at: int(begun[at]) for at in expected} == expected
     return begun
 
 
@@ -119,10 +119,10 @@ def cuts(loss, late, seed, every=5):
 
 @pytest.mark.parametrize(("loss", "late", "seed"), WORLDS)
 def test_what_was_outstanding_within_a_recovery_is_found(loss, late, seed):
-    """All that was sent and not acknowledged; where the recovery ends shows as new data leaves for the first time after.
+    """All that was sent and not acknowledged, and where the recovery ends, as far as packets show it.
 
-    The end lies somewhere below the number that has been acknowledged by then; what lies at or beyond the first new
-    data had not been sent yet as the recovery began.
+    That it is over shows as new data leaves first after an ACK: the end lies not above what that acknowledges, nor
+    above the first new data, which had not been sent as the recovery began.
     """
     for cut in cuts(loss, late, seed):
         begun = found_in(cut.packets)
