@@ -1,7 +1,7 @@
 """A slow, obvious NewReno sender without SACK over one bottleneck: its packets, and its state as each ACK arrives.
 
-The scoreboard is that of `scoreboard.py`; this adds Reno's window (RFC 5681, proportional rate reduction as Linux has it)
-and the path. Losses are those that it is told and those of a full queue; there is no timeout: a run ends before one.
+The scoreboard is that of `scoreboard.py`; this adds the window of Reno (RFC 5681), the proportional rate reduction that
+Linux has, and the path. What is lost is told, or meets a full queue; there is no timeout: a run ends before one.
 """
 
 from __future__ import annotations
