@@ -250,3 +250,52 @@ def test_an_epoch_is_resumed_where_it_stood(of_last_max, at):
     grow(later, rounds, rounds + 40)
     assert later[wc.CWND] == pytest.approx(int(w[wc.CWND]), rel=0.03)  # how long it stood at its size is not known
     assert later[wc.SSTHRESH] == pytest.approx(200, abs=2)
+
+
+def replayed(events, hypothesis):
+    out = np.zeros((len(events), rw.OUT_WIDTH), np.int64)
+    rw.replay_window(events, hypothesis.numbers(1, 10), np.zeros(wc.WINDOW_WIDTH, np.int64), out, 1 << 62)
+    return out
+
+
+def within_a_recovery(events, count):
+    """Events of a recovery before these, with anything in flight: what left it duplicate ACKs do not say."""
+    rng = np.random.default_rng(3)
+    mended = np.repeat(events[:1], count, axis=0)
+    mended[:, rc.TIME] -= np.arange(count, 0, -1) * 1_000_000
+    mended[:, rc.FIRST_SEND] = mended[:, rc.LAST_SEND] = mended[:, rc.TIME]
+    mended[:, rc.STATE_BEFORE] = mended[:, rc.STATE_AFTER] = rc.RECOVERY
+    mended[:, rc.FLAGS] = 0
+    mended[:, rc.PIPE_BEFORE], mended[:, rc.PIPE_SENT] = rng.integers(1, 500, (2, count))
+    return np.concatenate([mended, events])
+
+
+@pytest.mark.parametrize("hypothesis", reno.UNDER_WAY, ids=str)
+@pytest.mark.parametrize("count", [1, 30, 200])
+def test_a_recovery_from_before_has_the_window_with_which_it_ends(hypothesis, count):
+    """It shows once it was filled for a round trip, in which it may have grown by one."""
+    events, first = capture_of(70, 100, reno=True, seen=12)
+    alone, after = replayed(events, hypothesis), replayed(within_a_recovery(events, count), hypothesis)
+    assert set(after[:count, rw.OUT_CWND].tolist()) <= {first, first + 1}
+    assert (after[count:, rw.OUT_CWND] == alone[:, rw.OUT_CWND]).all()
+
+
+def test_without_a_recovery_the_same_flights_are_windows():
+    """The test above can fail: where the sender is in no recovery, what is in flight is allowed by the window."""
+    events, first = capture_of(70, 100, reno=True, seen=12)
+    some = within_a_recovery(events, 30)
+    some[:30, [rc.STATE_BEFORE, rc.STATE_AFTER]] = rc.OPEN
+    assert replayed(some, reno.UNDER_WAY[0])[29, rw.OUT_CWND] > 2 * first
+
+
+@pytest.mark.parametrize("hypothesis", [reno.UNDER_WAY[0], reno.HYPOTHESES[0]], ids=str)
+def test_what_is_in_flight_raises_no_window_that_is_known(hypothesis):
+    """As duplicate ACKs stop counting more seems to be in flight; only what is sent shows a larger window."""
+    events, first = capture_of(70, 100, reno=True, seen=12)
+    expected = replayed(events, hypothesis)[:, rw.OUT_CWND]
+    assert expected[0] == first, "the first event raises it, whatever the hypothesis"
+    more = events.copy()
+    more[600:620, rc.PIPE_BEFORE] += 400
+    assert (replayed(more, hypothesis)[:, rw.OUT_CWND] == expected).all()
+    more[610, rc.PIPE_SENT] += 400
+    assert replayed(more, hypothesis)[611, rw.OUT_CWND] > first + 350
