@@ -155,7 +155,8 @@ def process_ack(
             ca_rtt = now - x[LAST_SACKED]
             if rtt < 0:
                 rtt = now - x[FIRST_SACKED]
-        if rtt < 0 and x[PACKETS_ACKED] > 0 and echoed >= 0 and not x[UNSEEN_ACKED]:
+        clocked = echoed >= 0 and s[LAST_TSVAL_TIME] > 0  # before its first packet the sender's clock is not known
+        if rtt < 0 and x[PACKETS_ACKED] > 0 and clocked and not x[UNSEEN_ACKED]:
             clock = s[LAST_TSVAL] + (now - s[LAST_TSVAL_TIME]) // tick
             ticks = (clock - echoed) & 0xFFFFFFFF
             if ticks < 0x80000000:
