@@ -104,17 +104,18 @@ def world(seed, *, sack, loss, late, most=1500):
     return packets, states, again, stands
 
 
-def replayed(packets, *, sack, begun=NOTHING):
+def replayed(packets, *, sack, begun=NOTHING, stamps=None):
     """Events of the kernel, those of ACKs alone, and the reasons why packets were sent again."""
     time, out, seq, ack, payload, flags, edges = zip(*packets, strict=True)
     none, size = np.full(len(packets), -1), len(packets)
+    tsval, tsecr = (none, none) if stamps is None else np.array(stamps).T.copy()
     why, several = np.zeros(size, np.int8), np.zeros(size, np.int32)
     events = np.zeros((size + 2, rc.EVENT_WIDTH), np.int64)
     numbers = (np.array(column) for column in (seq, ack, payload))
     marks, edges_of = np.array(flags, np.uint16), np.array([n for some in edges for n in some], np.int64)
     edges_at = np.concatenate([[0], np.cumsum([len(some) for some in edges])]).astype(np.int64)
     rows = replay(
-        np.array(time), np.array(out, bool), *numbers, marks, np.full(size, 1 << 30), none, none, edges_of, edges_at,
+        np.array(time), np.array(out, bool), *numbers, marks, np.full(size, 1 << 30), tsval, tsecr, edges_of, edges_at,
         MSS, MS, sack, False, np.zeros((0, 2), np.int64), begun, why, several, events,
     )  # fmt: skip
     return events[:rows], why
