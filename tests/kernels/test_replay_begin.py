@@ -273,7 +273,9 @@ def test_a_recovery_as_few_packets_show_it():
 def test_before_the_senders_first_packet_no_timestamp_tells_an_rtt():
     """What its clock says then nobody knows; from its first packet on an echo tells it, within a recovery too."""
     packets = scene((0, 0, 10), (1, 0, 20), (1.1, 1, 20), (2, 1, 40), (41.5, 0, 30), (41.6, 1, 41))
-    stamps = [(-1, 70), (-1, 75), (100, -1), (101, -1), (-1, 100), (141, -1)]
+    base = START // MS % (1 << 32) - 1000  # a clock that stood at 0 with the epoch would tell a second
+    told = [(-1, 70), (-1, 75), (100, -1), (101, -1), (-1, 100), (141, -1)]
+    stamps = [(base + sent if sent >= 0 else -1, base + echo if echo >= 0 else -1) for sent, echo in told]
     begun = same(packets)
     assert begun[BEGIN_NXT] == byte(40)
     events, _ = replayed([(*packet, []) for packet in packets], sack=False, begun=begun, stamps=stamps)
