@@ -16,8 +16,8 @@ from tracetool.reconstruct import reconstruct
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "sample_traces"
 TRACES = Path(os.environ.get("TRACETOOL_SHARED", ROOT.parent / "shared")) / "traces"
-#: Few that differ: who grows by a cube, by one a round trip, by the bandwidth; with losses and without, alone or not.
-SCENARIOS = ["cubic-base", "cubic-loss", "reno-shallow", "bbr-deep", "bbr-loss", "cubic-vs-bbr"]
+#: Few that differ: who grows by a cube, by one a round trip, by the bandwidth; losses or none, alone or not, no SACK.
+SCENARIOS = ["cubic-base", "cubic-loss", "reno-shallow", "bbr-deep", "bbr-loss", "cubic-vs-bbr", "reno-no-sack"]
 
 
 def bars_missed(flow):
