@@ -158,13 +158,17 @@ def test_no_recovery_is_found_outside_of_one(loss, late, seed):
 
 
 def followed(cut, begun):
-    """Replay a cut; whether it says what the twin says at all ACKs beyond those that end the recovery."""
-    events, _ = replayed(cut.packets, sack=False, begun=begun)
-    events = events[events[:, rc.KIND] == rc.ON_ACK]
+    """Replay a cut; whether it says what the twin says at all ACKs beyond those that end the recovery.
+
+    And whether what is sent again is so upon losses that it knew of, in the recovery too.
+    """
+    events, why = replayed(cut.packets, sack=False, begun=begun)
     columns = [rc.STATE_BEFORE, rc.SACKED_BEFORE, rc.PIPE_BEFORE, rc.PIPE, rc.STATE_AFTER]
-    beyond = next((k for k, state in enumerate(cut.states) if state[-1] > cut.at.high), len(events)) + 1
+    beyond = next((k for k, state in enumerate(cut.states) if state[-1] > cut.at.high), len(cut.states)) + 1
     expected = [[state[0], state[1], state[4], state[5], state[6]] for state in cut.states]
-    return events[beyond:, columns].tolist() == expected[beyond:]
+    known = not (events[:, rc.KIND] == rc.ON_REORDER_TIMER).any() and set(why.tolist()) <= {rc.NOT_AGAIN, rc.BY_FAST}
+    acks = events[events[:, rc.KIND] == rc.ON_ACK]
+    return known and acks[beyond:, columns].tolist() == expected[beyond:]
 
 
 def side(number, end):

@@ -61,6 +61,10 @@ def test_from_within_a_recovery_on_too(case, part):
     assert np.abs(cwnd - truth[first:, 1])[end - first :].max() <= 1
     assert np.abs(ssthresh - truth[first:, 2])[end - first :].max() <= 1
     assert set(cwnd[: end - first]) <= {truth[end, 1], truth[end, 1] + 1}
+    flight = inferred.samples["inflight_bytes"].to_numpy() / newreno.MSS
+    assert np.abs(flight - truth[first:, 1])[: end - first].max() <= 2, (
+        "what duplicate ACKs told before is in no flight"
+    )
     assert inferred.cc == "reno"
     assert inferred.cc_confidence > 0.5
     assert set(inferred.retransmissions["trigger"]) == {"fast"}
