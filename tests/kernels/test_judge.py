@@ -141,7 +141,18 @@ def test_the_judge_counts_as_its_twin(seed):
 def test_the_events_meet_every_case():
     twins = [run(seed) for seed in range(60)]
     assert {twin.fired for twin in twins} == {None, "", "train", "delay", "++"}
-    counted = ("stuck", "surplus", "deficit", "unused", "spread", "surprise", "super_frames", "runaways", "long_rounds")
+    counted = (
+        "stuck",
+        "surplus",
+        "deficit",
+        "unused",
+        "spread",
+        "surprise",
+        "super_frames",
+        "runaways",
+        "long_rounds",
+        "unseen",
+    )
     for name in counted:
         assert any(getattr(twin, name) for twin in twins), name
     assert any(twin.cc == "bbr" and twin.deficit for twin in twins)

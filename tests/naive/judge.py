@@ -65,6 +65,7 @@ class Judge:
     unused: int = 0
     end: int = 0
     began: int = 0  # when the round did
+    unseen: int = 0  # reductions that nobody saw
     long_rounds: int = 0  # judged, of recoveries in which no ACK of new data came for so long
     this: list[Event] = field(default_factory=list)
     slacks: list[int] = field(default_factory=list)
@@ -106,10 +107,13 @@ class Judge:
                         self.deficit += min(least, CAP)
                     if event.open:
                         self.stuck += 1
-                        ended = self.cwnd < self.ssthresh and least > Fraction(self.cwnd, 8)
+                        much, slow_start = least > Fraction(self.cwnd, 8), self.cwnd < self.ssthresh
                         self.cwnd = max(self.cwnd - least, 1)
-                        if ended:
+                        if much and slow_start:
                             self.left()
+                        elif much and self.reduced:  # once more, and nobody saw it
+                            self.unseen += self.ssthresh > max(self.cwnd, 2)
+                            self.ssthresh = min(self.ssthresh, max(self.cwnd, 2))
         self.end, self.began, self.drained = event.nxt, event.time, False
         self.this, self.slacks, self.extra = [], [], []
 
