@@ -16,12 +16,14 @@ def positive(value):
     return int(value) if value > 0 else None
 
 
-def limit(before, after, mss, paced):
+def limit(before, after, mss, paced, *, shown):
     """What held the sender back after the event before: `before` is that event, `after` the window then."""
     if before is None:
         return "unknown"
     if 0 <= before[rc.ROOM] < mss:
         return "rwnd"
+    if not shown:
+        return "unknown"
     if after[rw.OUT_LIMITED]:
         return "cwnd"
     return "pacing" if paced else "app"
@@ -49,7 +51,7 @@ def samples(events, window, low, high, mss, *, paced, bbr, sharp, fits, margin):
             continue
         before, after = (events[r - 1].tolist(), window[r - 1].tolist()) if r else (None, None)
         flight = before[rc.PIPE_SENT] if before else e[rc.PIPE_BEFORE]
-        limited = limit(before, after, mss, paced)
+        limited = limit(before, after, mss, paced, shown=not w[rw.OUT_UNKNOWN])
         cwnd, threshold, state = w[rw.OUT_CWND], w[rw.OUT_SSTHRESH], STATES[e[rc.STATE_BEFORE]]
         least, most = bounds(
             cwnd,

@@ -168,7 +168,7 @@ def test_renos_threshold_is_none_that_its_window_contradicts(cwnd, reduced, thre
     if reduced:
         window[-1, [rw.OUT_GUESSED, rw.OUT_SSTHRESH]] = 0, 30
     choices = SimpleNamespace(places={}, best=lambda sender: reno.UNDER_WAY[0])
-    _threshold_before(choices, 0, window, events)
+    _threshold_before(choices, 0, window, events, ecn=False)
     assert set(window[: len(cwnd) - bool(reduced), rw.OUT_SSTHRESH].tolist()) == {threshold}
 
 
