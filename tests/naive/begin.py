@@ -125,23 +125,34 @@ def outstanding(packets):
 
 
 def moves(packets, una):
-    """Each number to which ACKs moved on, with the data that leaves until the next one."""
-    found = [(una, [])]
+    """Each number to which ACKs moved on, with the data that leaves until the next one, and the repetitions before."""
+    found, repeated = [(una, [])], 0
     for p in packets:
         if p.acks and p.ack > found[-1][0]:
             found.append((p.ack, []))
+            repeated = 0
+        elif p.acks and p.ack == found[-1][0]:
+            repeated += 1
         elif p.out and p.payload > 0:
-            found[-1][1].append(p)
+            found[-1][1].append((p, repeated))
     return found
+
+
+def is_mended(head, data):
+    """Whether what leaves first after an ACK moved on to a head is that, and not because enough others followed."""
+    first, repeated = data[0]
+    return first.seq == head and repeated < DUPLICATES
 
 
 def ending(packets, una, nxt, mss):
     """Where the recovery ends, and the most in flight in the round trip after it, segments."""
     steps, flight = moves(packets, una), 0
-    left = [k for k, (head, data) in enumerate(steps) if k and data and data[0].seq != head]
-    high = min(steps[left[0]][0], nxt) if left else nxt
+    left = [k for k, (head, data) in enumerate(steps) if k and data and not is_mended(head, data)]
+    high = min(steps[left[0]][0] - 1, nxt) if left else nxt
     if left:
-        tops = [max([nxt, *(p.seq + p.payload for _, data in steps[: k + 1] for p in data)]) for k in range(len(steps))]
+        tops = [
+            max([nxt, *(p.seq + p.payload for _, data in steps[: k + 1] for p, _ in data)]) for k in range(len(steps))
+        ]
         over = [k for k in range(left[0], len(steps)) if steps[k][0] > high]
         following = [k for k in over if k > left[0]]
         goal = tops[following[0] - 1] if following else 0
@@ -149,9 +160,9 @@ def ending(packets, una, nxt, mss):
             if k in following and steps[k][0] > goal:
                 break  # a round trip has passed
             top = tops[k - 1]
-            for p in steps[k][1]:
+            for p, repeated in steps[k][1]:
                 top = max(top, p.seq + p.payload)
-                flight = max(flight, top - steps[k][0])
+                flight = max(flight, 0 if repeated else top - steps[k][0])
     return high, max(flight // mss, 1) if flight else (nxt - una) // mss
 
 

@@ -111,7 +111,10 @@ def begun_in_recovery(time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload
 def find_end(outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks, mss: int, b: Ints) -> None:
     """Find where the recovery ends: the first ACK that moves on without making the sender send its head again.
 
-    The flight is the largest in the round trip after that, since it may take some ACKs to fill the window again.
+    It mostly moves on beyond the end, since new data left meanwhile; and where duplicates follow before the head is
+    sent again, that is the next recovery. So the end is taken to lie just below: from there on duplicates count.
+    The flight is the largest in the round trip after that, since it may take some ACKs to fill the window again; not
+    where duplicate ACKs let go more.
 
     Parameters
     ----------
@@ -126,22 +129,25 @@ def find_end(outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks,
     top, flight, goal = b[BEGIN_NXT], 0, -1
     b[BEGIN_HIGH] = b[BEGIN_NXT]
     b[BEGIN_FLIGHT] = (b[BEGIN_NXT] - b[BEGIN_UNA]) // mss
-    over = False
+    over, repeated = False, 0
     for i in range(len(outbound)):
         if not outbound[i]:
             if flags[i] & ACK and ack[i] > una:
                 una = head = ack[i]
+                repeated = 0
                 if over and una > b[BEGIN_HIGH]:
                     goal = top if goal < 0 else goal
                     if una > goal:
                         break
+            elif flags[i] & ACK and ack[i] == una:
+                repeated += 1
         elif payload[i] > 0:
-            if not over and head >= 0 and seq[i] != head:
-                b[BEGIN_HIGH] = min(head, b[BEGIN_NXT])
+            if not over and head >= 0 and (seq[i] != head or repeated >= DUPLICATE_ACKS):
+                b[BEGIN_HIGH] = min(head - 1, b[BEGIN_NXT])
                 over = True
             head = -1
             top = max(top, seq[i] + payload[i])
-            if over and una > b[BEGIN_HIGH]:
+            if over and una > b[BEGIN_HIGH] and repeated == 0:
                 flight = max(flight, top - una)
     if flight > 0:
         b[BEGIN_FLIGHT] = max(flight // mss, 1)
