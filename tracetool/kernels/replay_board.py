@@ -21,6 +21,7 @@ from tracetool.kernels.replay_columns import (
     END,
     FIRST_TX_TIME,
     HEAD,
+    HIGHEST_SACK,
     LAST_TSVAL,
     LOST,
     LOST_OUT,
@@ -200,6 +201,7 @@ def restart(s: Ints, seq: int) -> None:
     s[RETRANS_OUT] = 0
     s[SND_UNA] = seq
     s[SND_NXT] = seq
+    s[HIGHEST_SACK] = seq  # numbers below 0 are from before the capture
     s[UNDO_MARKER] = -1
 
 

@@ -165,7 +165,7 @@ def tag_block(board: Ints, s: Ints, x: Ints, left: int, right: int, now: int, du
             break
         if row[SEQ] >= left:
             if not duplicate and row[TAGS] & SACKED:
-                jump = 0
+                jump = row[END]
                 for c in range(0, 8, 2):
                     if s[SACK_CACHE + c] <= row[SEQ] and row[END] <= s[SACK_CACHE + c + 1]:
                         jump = min(s[SACK_CACHE + c + 1], right)
