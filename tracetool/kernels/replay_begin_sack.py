@@ -96,7 +96,7 @@ def find_begin_sack(
                 high = max(high, seq[i] + payload[i])
         elif i > first and not outbound[i] and flags[i] & ACK:
             lowest = max(lowest, ack[i])
-        if (again and high >= 0) or lowest >= top:
+        if high >= 0 and (again or lowest >= top):
             break
     outstanding = nxt - una
     enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again)
