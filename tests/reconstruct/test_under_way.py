@@ -16,7 +16,16 @@ from tracetool.kernels.cubic_place import MOST_TRIED, TRIED_WIDTH, search_places
 from tracetool.reconstruct.models import reno
 from tracetool.reconstruct.models.cubic import OF_LAST_MAX, grown
 from tracetool.reconstruct.sender import _threshold_before
-from tracetool.reconstruct.under_way import LONG_ENOUGH, TOO_SHORT, Place, distinct, grows_as_reno, head, likely, places
+from tracetool.reconstruct.under_way import (
+    LONG_ENOUGH,
+    TOO_SHORT,
+    Place,
+    distinct,
+    grows_as_reno,
+    head,
+    likely,
+    places,
+)
 
 NO_FAST, FAST, NO_MAX = OF_LAST_MAX
 
@@ -200,8 +209,34 @@ def test_where_losses_do_not_recur_the_threshold_is_one_that_the_kernel_shows_li
 
 def test_a_better_place_of_a_kind_counts_for_more_than_one_whose_loss_is_nearer():
     some = [place(80), place(86, missed=5), place(99, FAST)]
-    assert likely(some, 122, 122, marked=False) == (80, False)  # 114, 122 and 141
+    assert likely(some, 116, 116, marked=False) == (80, False)  # 114, 122 and 141
+    assert likely(some, 122, 122, marked=False) == (99, False)  # not 114, which was passed
     assert likely(some, 0, 115, marked=False) == (99, False)
+    worse = [place(80), place(78, missed=5), place(99, FAST)]
+    assert likely(worse, 111, 111, marked=False) == (80, False)  # though 111 is nearer than 114
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "lost_at", "threshold"),
+    [
+        ((80, 99), 114, 80),
+        ((80, 99), 116, 80),  # 114 is as good as reached
+        ((80, 99), 117, 99),  # 114 was passed; 141 was not, however far that is
+        ((70, 80, 90, 99), 117, 90),  # of those that were not, the nearest
+        ((60, 80), 130, 80),  # all were passed: the nearest
+        ((80, 60), 130, 80),
+    ],
+)
+def test_the_loss_before_did_not_come_at_a_window_that_is_passed_unharmed(thresholds, lost_at, threshold):
+    """By more than windows are known (`NEAR`); they came at 85, 99, 114, 128 and 141."""
+    some = [place(one, OF_LAST_MAX[at % 3]) for at, one in enumerate(thresholds)]
+    assert likely(some, lost_at, lost_at, marked=False) == (threshold, False)
+
+
+@pytest.mark.parametrize(("reached", "threshold"), [(111, 80), (112, 99), (114, 99), (138, 99)])
+def test_without_a_loss_a_window_that_came_near_enough_was_reached(reached, threshold):
+    """The loss before was at 114 or 141; 112 is within 2 % of 114, at which none came."""
+    assert likely([place(80), place(99, FAST)], 0, reached, marked=False)[0] == threshold
 
 
 def test_what_was_passed_unharmed_is_believed_before_the_better_fit():
@@ -213,7 +248,8 @@ def test_what_was_passed_unharmed_is_believed_before_the_better_fit():
 
 def test_of_places_that_fit_alike_the_middle_one_is_taken():
     some = [place(threshold, FAST) for threshold in range(83, 98)]
-    assert likely(some, 0, 128, marked=False) == (94, False)  # of 91 to 97, whose loss was beyond 128
+    # of 92 to 97, whose loss was beyond 128 and what is within NEAR of it: 91, too, came at 129
+    assert likely(some, 0, 128, marked=False) == (95, False)
 
 
 def test_nothing_is_told_where_the_window_never_showed():
