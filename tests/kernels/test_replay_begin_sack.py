@@ -277,6 +277,10 @@ def scene(*rows):
         (((10, (12, 16), (17, 18)), (12, (14, 16)), 12, 50), None),  # it is the first by now
         (((10, (12, 14)), 16, 50), None),  # that must have been of a probe, and two tell nothing
         (((10, (12, 16)), 50, 30, 51), (10, 50)),  # beyond all that is SACKed, and sent before
+        # holes beyond what the first ACK tells are sent again, too, as later ones find them: no new data before 30
+        (((10, (11, 12), (13, 14), (15, 17)), 12, 18, (10, (19, 20)), 20, (10, (21, 30)), 30), (10, 30)),
+        (((10, (11, 12), (13, 14), (15, 17)), 12, 18, (10, (18, 19)), 30), (10, 30)),
+        (((10, (11, 18)), 20, (10, (11, 21)), 21), (10, 20)),  # nor is what was seen to be sent from before
         (((10, (11, 18)), (18,), 30), (10, 30)),  # new data shows what was sent, if it leaves only then
         (((10, (11, 18)), (18,), 18), (10, 18)),  # all that was sent is SACKed
         (((10, (11, 18)),), (10, 18)),
@@ -346,11 +350,9 @@ TAME = st.one_of(
     sends(st.integers(5, 80).map(byte), st.sampled_from([MSS, 700, 2500]), st.just(ACK)),
     acks(st.integers(0, 12).map(byte), NEAR, st.just(ACK)),
 )
-FAR = st.sampled_from([0, 1, -1, 1 << 31, 1 << 32, -(1 << 40), 1 << 61, 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63)])
+FAR = st.sampled_from([0, 1, -1, 1 << 31, 1 << 32, -(1 << 40), 1 << 61, 1 << 62, -(1 << 62)])
 ANY = st.one_of(NEAR, st.integers(-5000, 60_000), FAR)
-HOSTILE = st.one_of(
-    sends(ANY, st.sampled_from([0, MSS, 700, 1 << 20, 1 << 40, 1 << 62, (1 << 63) - 1]), FLAGS), acks(ANY, ANY, FLAGS)
-)
+HOSTILE = st.one_of(sends(ANY, st.sampled_from([0, MSS, 700, 1 << 16, 1 << 40]), FLAGS), acks(ANY, ANY, FLAGS))
 
 
 @settings(max_examples=400, deadline=None)

@@ -36,20 +36,25 @@ def begin(packets, mss):
         return None
     una, blocks = packets[first][3], beyond(packets, first)
     top, delivered = max((b for _, b in blocks), default=una), sum(b - a for a, b in blocks)
-    later = [i for i, p in enumerate(packets) if i > first and not p[1] and p[5] & ACK]
-    over = next((i for i in later if packets[i][3] >= top), len(packets))
-    nxt, repaired = top, False
-    for i, seq, _ in sent(packets, len(packets)):
-        acked = max([una, *(packets[k][3] for k in later if k < i)])
-        fresh = [end for _, begin, end in sent(packets, i) if begin >= top]
-        if fresh and (repaired or i > over):
+    old, fresh, nxt, repaired, acked = top, [], top, False, una  # `old`: end of what is known to be from before
+    for i, (_, out, seq, ack, payload, flags, edges) in enumerate(packets):
+        so_far = max([old, *fresh])
+        if out and payload > 0:
+            if seq < so_far:  # sent again; a hole that is not the first one: that one has been before
+                repaired = repaired or seq > acked
+            elif not fresh or seq > so_far:  # new data; or what seemed to be was not, and had been sent before
+                repaired = repaired or bool(fresh)
+                nxt = seq
+            if seq >= old:
+                fresh.append(seq + payload)
+        elif not out and flags & ACK and i > first:
+            acked = max(acked, ack)
+            for left, right in zip(edges[::2], edges[1::2], strict=False):
+                if left < right and right > max([ack, old, *fresh]):  # nobody saw that it was sent
+                    old = nxt = right
+                    fresh = []
+        if fresh and acked >= old:
             break
-        so_far = max([top, *fresh])
-        if seq < so_far:  # sent again; a hole that is not the first one: that one has been before
-            repaired = repaired or seq > acked
-        elif not fresh or seq > so_far:  # the first new data; or what seemed to be, had been sent before
-            repaired = repaired or bool(fresh)
-            nxt = seq
     most_is_not_lost = 0 < delivered < nxt - una <= MOST * mss
     if most_is_not_lost and delivered > 3 * mss and (4 * delivered > nxt - una or repaired):
         return una, nxt

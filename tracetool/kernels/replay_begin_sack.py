@@ -66,6 +66,8 @@ def find_begin_sack(
 ) -> None:
     """Find whether packets of a sender begin within a recovery, by the SACK blocks of the first ACK.
 
+    What had been sent by then, later ones tell, too: of data that was not seen to be sent.
+
     Parameters
     ----------
     outbound, seq, ack, payload, flags, edges, edges_at
@@ -96,7 +98,11 @@ def find_begin_sack(
                 high = max(high, seq[i] + payload[i])
         elif i > first and not outbound[i] and flags[i] & ACK:
             lowest = max(lowest, ack[i])
-        if high >= 0 and (again or lowest >= top):
+            for k in range(edges_at[i], edges_at[i + 1] - 1, 2):
+                if max(ack[i], top, high) < edges[k + 1] and edges[k] < edges[k + 1]:
+                    top = nxt = edges[k + 1]  # it was not seen to be sent, so it was before
+                    high = -1
+        if high >= 0 and lowest >= top:
             break
     outstanding = nxt - una
     enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again)
