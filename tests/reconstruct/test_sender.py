@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,8 +18,9 @@ from tracetool.kernels import replay_columns as rc
 from tracetool.kernels import replay_window as rw
 from tracetool.kernels import window_columns as wc
 from tracetool.kernels.senders import segment_bytes, timestamp_tick
-from tracetool.reconstruct.models import reno
-from tracetool.reconstruct.sender import _never_filled, _threshold_before
+from tracetool.reconstruct.hypotheses import Choices
+from tracetool.reconstruct.models import bbr, reno
+from tracetool.reconstruct.sender import _never_filled, _threshold_before, infer
 
 FACTS = FlowFacts(1460, 1460, 7, 7, True, True, False, None, syn_seen=True, vantage="sender")
 SENDERS = {
@@ -371,6 +373,15 @@ def test_who_never_fills_a_window_from_before_the_capture_is_limited_by_nobody_k
     assert samples["cwnd_high_segments"].is_null().all()
     assert (samples["cwnd_low_segments"] <= segments).all()
     assert set(samples["limited_by"]) == {"unknown"}
+
+
+@pytest.mark.parametrize(("model", "changed"), [(reno, True), (bbr, False)], ids=["reno", "bbr"])
+def test_the_window_of_bbr_that_never_shows_is_left_alone(monkeypatch, model, changed):
+    """It does not depend on how much of it is used: it stays as it was replayed."""
+    monkeypatch.setattr(Choices, "best", lambda self, sender: model.UNDER_WAY[0])
+    found = under_way(9).samples["cwnd_segments"].to_list()
+    monkeypatch.setattr(sys.modules[infer.__module__], "_never_filled", lambda window, events: None)
+    assert (found != under_way(9).samples["cwnd_segments"].to_list()) == changed
 
 
 def test_a_receiver_whose_window_blocks_is_named_though_the_senders_never_shows():
