@@ -402,3 +402,15 @@ def test_a_frame_larger_than_everything_sends_every_hole_again(payload):
     _, rows, _ = resumed(packets, begun)
     again = [(seq - 1) // MSS for seq, *_, again in rows if again]
     assert again == ([10, 16] if payload == MSS else [10])
+
+
+@pytest.mark.parametrize("place", range(1282, 1312, 3))
+def test_it_does_not_matter_from_where_numbers_count(place):
+    """Captured first is new data, so all that is outstanding has numbers below 0; or nothing has."""
+    packets = world(1, sack=True, loss=0.1, late=0)[0][place:]
+    _, some = relative(packets)
+    columns = [*BEFORE, *AFTER, rc.OPS, rc.NEWLY_DELIVERED]
+    events, why = replayed(packets, found_in(packets))
+    others, whys = replayed(some, found_in(some))
+    assert events[:, columns].tolist() == others[:, columns].tolist()
+    assert why.tolist() == whys.tolist()
