@@ -159,7 +159,7 @@ def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints,
         most = int(shown[0]) if len(shown) else reached
         told = _grown_from(int(window[first, rw.OUT_SSTHRESH]), most, recurs=not marked), False
     elif told is None and algorithm == wc.RENO and len(shown):
-        told = _grown_from((reached + 1) // 2, int(shown[0]), recurs=True), False
+        told = _grown_from((reached + 1) // 2, int(shown[0]), recurs=not marked), False
     threshold, fitted = told or (0, False)
     sure = window[:, rw.OUT_GUESSED] == wc.AT_LEAST
     window[guessed & ~sure, rw.OUT_SSTHRESH] = threshold

@@ -215,7 +215,7 @@ def likely(found: Sequence[Place], lost_at: int, reached: int, *, marked: bool) 
         kind = min(beyond, key=lambda one: one.lost_at).hypothesis.of_last_max
         alike = sorted({one.threshold for one in beyond if one.hypothesis.of_last_max == kind})
         return alike[len(alike) // 2], fitted
-    beyond = [one for one in shown if one.lost_at > reached]
+    beyond = [one for one in shown if one.lost_at > reached * NEAR]
     if beyond:
         return min(beyond, key=lambda one: one.lost_at).threshold, False
     return max(near, key=lambda one: one.lost_at).threshold, fitted
