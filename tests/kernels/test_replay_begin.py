@@ -373,3 +373,22 @@ def test_numbers_below_zero_end_it_too():
     for _ in range(300):
         rows = [(t, s, q - (1 << 33), a - (1 << 33), p, f) for t, s, q, a, p, f in hostile(rng, 40)]
         found_in(rows)
+
+
+def moved(packets, by):
+    """The same packets, their numbers counted from elsewhere."""
+    return [(at, out, seq + out * by, ack + (not out) * by, *rest) for at, out, seq, ack, *rest in packets]
+
+
+@pytest.mark.parametrize("by", [-41 * MSS, -15 * MSS, -1, 1 << 33])
+def test_it_does_not_matter_from_where_numbers_count(by):
+    """They count from the first packet captured: where that is new data, all that is outstanding lies below 0."""
+    steps = [
+        (0, 1, 40), (1, 0, 10), (2, 0, 20), (2.1, 1, 20), (3, 0, 22), (3.1, 1, 22), (4, 0, 30), (4.1, 1, 41),
+        *acks(5, 12, 30), (12, 1, 30),
+    ]  # fmt: skip
+    here, there = found_in(scene(*steps)), found_in(moved(scene(*steps), by))
+    assert here.tolist() == [byte(10), byte(40), byte(30) - 1, 12, 7]
+    numbers = [BEGIN_UNA, BEGIN_NXT, BEGIN_HIGH]
+    assert (there[numbers] - by).tolist() == here[numbers].tolist()
+    assert there[[BEGIN_FLIGHT, BEGIN_REORDERING]].tolist() == here[[BEGIN_FLIGHT, BEGIN_REORDERING]].tolist()

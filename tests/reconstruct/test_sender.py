@@ -410,6 +410,23 @@ def test_the_threshold_of_a_recovery_that_a_capture_begins_in_is_its_window(redu
         assert window[5, [rw.OUT_GUESSED, rw.OUT_SSTHRESH]].tolist() == [0, 16]
 
 
+@pytest.mark.parametrize("how", ["the capture ends in it", "a timeout ends it", "no window shows after it"])
+def test_the_threshold_of_a_recovery_whose_end_does_not_show_is_unknown(how):
+    window, events = replayed_rows([40] * 6, 0)
+    window[:, rw.OUT_CWND] = 31
+    window[:, rw.OUT_GUESSED] = wc.GUESSED
+    window[:, rw.OUT_UNKNOWN] = 1
+    events[: 3 if how.startswith("no") else 6, rc.STATE_BEFORE] = rc.RECOVERY
+    if how == "a timeout ends it":
+        events[3, rc.OPS] = rc.OP_RTO | rc.OP_RTO_REDUCE
+        events[4:, rc.STATE_BEFORE] = rc.LOSS
+        window[4:, [rw.OUT_GUESSED, rw.OUT_SSTHRESH]] = 0, 16
+    choices = SimpleNamespace(places={}, best=lambda sender: reno.UNDER_WAY[0])
+    _threshold_before(choices, 0, window, events, ecn=False)
+    assert set(window[:4, rw.OUT_SSTHRESH].tolist()) == {0}  # which becomes null
+    assert set(window[:4, rw.OUT_GUESSED].tolist()) == {rw.ASSUMED}
+
+
 def test_an_empty_flow_has_no_rows():
     packets, _ = simulated("reno", 1)
     nothing = taken(packets, np.arange(1))

@@ -22,6 +22,7 @@ from tracetool.kernels.replay_columns import (
     HIGH_SEQ,
     MAX_REORDERING,
     MAX_UNSEEN,
+    MISSED,
     RECOVERY,
     SACKED_OUT,
     SND_NXT,
@@ -47,12 +48,15 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 @bare_kernel
-def first_ack(outbound: Flags, ack: Ints, flags: Marks) -> int:
-    """Number that the first ACK has; -1 without any."""
+def first_ack(outbound: Flags, flags: Marks) -> int:
+    """The first captured ACK from the receiver; -1 without one, or if the packets have the connection's SYN."""
+    first = -1
     for i in range(len(outbound)):
-        if not outbound[i] and flags[i] & ACK and not flags[i] & RST:
-            return ack[i]
-    return -1
+        if flags[i] & SYN:
+            return -1
+        if first < 0 and not outbound[i] and flags[i] & ACK and not flags[i] & (RST | MISSED):
+            first = i
+    return first
 
 
 @bare_kernel
@@ -88,9 +92,10 @@ def begun_in_recovery(time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload
         if end == seq[i] or seq[i] < una:
             continue
         if una < 0:
-            una = min(seq[i], first_ack(outbound[i:], ack[i:], flags[i:]))
-            if una < 0:
+            following = first_ack(outbound[i:], flags[i:])
+            if following < 0:
                 return False
+            una = min(seq[i], ack[i + following])
             b[BEGIN_UNA] = una
         if seq[i] == una and (nxt < 0 or end <= nxt):
             if not advanced or time[i] - when >= RTO_MIN_NS:
@@ -188,14 +193,18 @@ def find_begin(
         Out; -1 unknown. `BEGIN_NXT` is known where they begin within a recovery.
     """
     b[:] = -1
+    if first_ack(outbound, flags) < 0:
+        return
+    lowest = np.int64(0)  # numbers count from the first packet, and what is acknowledged later may lie before it
     for i in range(len(time)):
-        if flags[i] & SYN:
-            return
-    if len(time):
-        b[BEGIN_REORDERING] = reordering_seen(time, outbound, seq, ack, payload, flags)
-    begun = len(time) > 0 and begun_in_recovery(time, outbound, seq, ack, payload, flags, b)
+        lowest = min(lowest, seq[i] if outbound[i] else ack[i])
+    sent, acked = seq - lowest, ack - lowest
+    b[BEGIN_REORDERING] = reordering_seen(time, outbound, sent, acked, payload, flags)
+    begun = begun_in_recovery(time, outbound, sent, acked, payload, flags, b)
     if begun and b[BEGIN_NXT] - b[BEGIN_UNA] <= MAX_UNSEEN * mss:
-        find_end(outbound, seq, ack, payload, flags, mss, b)
+        find_end(outbound, sent, acked, payload, flags, mss, b)
+        for c in (BEGIN_UNA, BEGIN_NXT, BEGIN_HIGH):
+            b[c] += lowest
     else:
         b[BEGIN_NXT] = -1
 

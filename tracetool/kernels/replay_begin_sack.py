@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.replay_begin import ACK, BEGIN_HIGH, BEGIN_NXT, BEGIN_UNA, RST, SYN
+from tracetool.kernels.replay_begin import ACK, BEGIN_HIGH, BEGIN_NXT, BEGIN_UNA, first_ack
 from tracetool.kernels.replay_board import add_segments, find, link_newest, mark_lost, unlink
 from tracetool.kernels.replay_columns import (
     CA_STATE,
@@ -44,20 +44,8 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Marks = npt.NDArray[np.uint16]
 
-#: Segments sent in a quarter of a round trip: RACK waits no longer for what may be reordered.
+#: RACK waits a quarter of the smallest RTT for what may be reordered (RFC 8985, section 6.2): so much of the flight.
 WAITED_PART = 4
-
-
-@bare_kernel
-def first_of(outbound: Flags, flags: Marks) -> int:
-    """The first ACK from the receiver; -1 without one, or if the packets have the connection's SYN."""
-    first = -1
-    for i in range(len(outbound)):
-        if flags[i] & SYN:
-            return -1
-        if first < 0 and not outbound[i] and flags[i] & ACK and not flags[i] & RST:
-            first = i
-    return first
 
 
 @bare_kernel
@@ -78,7 +66,7 @@ def find_begin_sack(
         Out: `BEGIN_UNA`, `BEGIN_NXT` and `BEGIN_HIGH`; as it was where they do not. When in the recovery its last data
         was sent nobody saw: it is held to last until all of it is acknowledged.
     """
-    first = first_of(outbound, flags)
+    first = first_ack(outbound, flags)
     if first < 0:
         return
     una, top, delivered = ack[first], ack[first], 0
@@ -86,23 +74,24 @@ def find_begin_sack(
         if una < edges[k] < edges[k + 1]:  # else a duplicate
             top = max(top, edges[k + 1])
             delivered += edges[k + 1] - edges[k]
-    nxt, again, lowest, high = top, False, una, -1  # `high`: what was sent beyond what is SACKed reaches so far
+    nxt, again, lowest, high = top, False, una, una  # `high`: beyond what is SACKed the capture has sends up to here
     for i in range(len(outbound)):
         if outbound[i] and payload[i] > 0:
             if seq[i] < max(top, high):
                 again |= seq[i] > lowest
             elif seq[i] > high:  # new data; what lay before it there was sent again
-                again |= high >= 0
+                again |= high > una
                 nxt = seq[i]
             if seq[i] >= top:
                 high = max(high, seq[i] + payload[i])
         elif i > first and not outbound[i] and flags[i] & ACK:
             lowest = max(lowest, ack[i])
             for k in range(edges_at[i], edges_at[i + 1] - 1, 2):
-                if max(ack[i], top, high) < edges[k + 1] and edges[k] < edges[k + 1]:
+                near = edges[k + 1] - una <= MAX_UNSEEN * mss
+                if near and max(ack[i], top, high) < edges[k + 1] and edges[k] < edges[k + 1]:
                     top = nxt = edges[k + 1]  # it was not seen to be sent, so it was before
-                    high = -1
-        if high >= 0 and lowest >= top:
+                    high = una
+        if high > una and lowest >= top:
             break
     outstanding = nxt - una
     enough = delivered > DUPLICATE_ACKS * mss and (WAITED_PART * delivered > outstanding or again)
@@ -119,7 +108,7 @@ def resume_sack(
     mask = board.shape[0] - 1
     add_segments(board, s, b[BEGIN_UNA], b[BEGIN_NXT], time[0], mss, UNSEEN | STALE, np.bool_(False), later)
     s[SND_NXT] = b[BEGIN_NXT]
-    first = first_of(outbound, flags)
+    first = first_ack(outbound, flags)
     for k in range(edges_at[first], edges_at[first + 1] - 1, 2):
         if b[BEGIN_UNA] < edges[k] < edges[k + 1] <= b[BEGIN_NXT]:
             s[HIGHEST_SACK] = max(s[HIGHEST_SACK], edges[k + 1])

@@ -84,7 +84,7 @@ from tracetool.kernels.window_columns import (
     USAGE_SEQ,
     WINDOW_SHOWN,
 )
-from tracetool.kernels.window_judge import count_surplus, is_blocked, judge
+from tracetool.kernels.window_judge import begin_round, count_surplus, is_blocked, judge
 from tracetool.kernels.window_pace import watch_pace
 from tracetool.kernels.window_react import is_limited, react, restart_idle, validate
 
@@ -222,22 +222,26 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         w[IS_LIMITED] = 1 if events[0, PIPE_BEFORE] >= w[CWND] else 0
         w[USAGE_SEQ] = events[0, NXT_BEFORE]
     # of a recovery that the events begin within: events until it was over; its window is what it is as that first shows
-    recovered = 0
+    recovered, timed_out, flight = 0, False, 0
     recovering = rows > 0 and events[0, STATE_BEFORE] == RECOVERY and h[CC] != BBR
     for r in range(rows):
         e = events[r]
+        timed_out |= recovering and e[OPS] & OP_REDUCTIONS != 0  # then its window shows nowhere
         if recovering and e[STATE_BEFORE] != RECOVERY:
             recovering = False
-            recovered = r
+            recovered, flight = 0 if timed_out else r, e[PIPE_BEFORE]
             w[CWND] = 1  # what was in flight meanwhile is not known so well
             w[WINDOW_SHOWN] = 0
-        if r == 0 or w[UNKNOWN_START]:
+            begin_round(w, e[NXT_BEFORE], e[TIME])
+        if r == 0 or w[UNKNOWN_START]:  # once it is known, only sends raise it: duplicate ACKs may cease to count
             w[CWND] = max(w[CWND], e[PIPE_BEFORE])
         if write:
             note_before(w, out[r])
         if recovered and (w[WINDOW_SHOWN] or e[OPS] & OP_REDUCTIONS):
+            # no window grows by an eighth in a round trip: then it took some ACKs to fill it again
+            window = w[CWND] if 8 * (w[CWND] - flight) > w[CWND] else flight
             for q in range(recovered if write else 0):
-                out[q, OUT_CWND] = w[CWND]
+                out[q, OUT_CWND] = window
             recovered = 0
         if w[UNKNOWN_START] and w[WINDOW_SHOWN] and not recovering:  # it was filled for a round trip: now it is known
             w[UNKNOWN_START] = 0

@@ -170,6 +170,20 @@ def count_surplus(w: Ints, h: Ints, surplus: int) -> None:
 
 
 @bare_kernel
+def begin_round(w: Ints, nxt: int, now: int) -> None:
+    """Begin a round trip: it is over when `nxt` is acknowledged."""
+    w[SLACK] = INFINITE
+    w[SLACK_SEQ] = nxt
+    w[SLACK_TIME] = now
+    w[ROUND_SENDS] = 0
+    w[ROUND_AT_ONCE] = 0
+    w[ROUND_TOP] = 0
+    w[ROUND_SURPLUS] = 0
+    w[ROUND_DRAINED] = 0
+    w[ROUND_BLOCKED] = 0
+
+
+@bare_kernel
 def end_round(w: Ints, h: Ints, e: Ints) -> None:
     """A round trip is over: judge how the window was filled in it.
 
@@ -192,15 +206,7 @@ def end_round(w: Ints, h: Ints, e: Ints) -> None:
                 if e[STATE_AFTER] == OPEN:
                     w[FIT_STUCK] += 1
                     lower(w, h, e)
-    w[SLACK] = INFINITE
-    w[SLACK_SEQ] = e[NXT]
-    w[SLACK_TIME] = e[TIME]
-    w[ROUND_SENDS] = 0
-    w[ROUND_AT_ONCE] = 0
-    w[ROUND_TOP] = 0
-    w[ROUND_SURPLUS] = 0
-    w[ROUND_DRAINED] = 0
-    w[ROUND_BLOCKED] = 0
+    begin_round(w, e[NXT], e[TIME])
 
 
 @bare_kernel
@@ -237,6 +243,7 @@ def judge(w: Ints, h: Ints, e: Ints, sent: int) -> None:
         if burst > 0 and e[OUT_BEFORE] > INITIAL_UNPACED:
             w[FIT_DEFICIT] += min(burst, MOST_PER_MISS)
     if e[STATE_AFTER] == RECOVERY and not e[FLAGS] & ADVANCED and e[SENT_NEW] > 0:
-        # a recovery without SACK moves on by one hole a round trip; new data upon a duplicate ACK fills the window
-        if e[TIME] - w[SLACK_TIME] > 2 * e[SRTT_AFTER]:
+        # a recovery moves on by a hole a round trip without SACK, and stands while a retransmission is lost; but new
+        # data upon a duplicate ACK fills the window
+        if 0 < 2 * e[SRTT_AFTER] < e[TIME] - w[SLACK_TIME]:
             end_round(w, h, e)

@@ -154,7 +154,9 @@ def _threshold_before(choices: Choices, sender: int, window: Ints, events: Ints,
     if algorithm == wc.BBR:
         told = int(window[0, rw.OUT_SSTHRESH]), False
     elif events[0, rc.STATE_BEFORE] == rc.RECOVERY:
-        told = int(window[0, rw.OUT_CWND]), True
+        over = np.flatnonzero(events[:first, rc.STATE_BEFORE] != rc.RECOVERY)
+        showed = len(over) > 0 and (first < len(window) or len(shown) > 0)
+        told = (int(window[0, rw.OUT_CWND]), True) if showed else None
     elif told is None and lost_at:
         most = int(shown[0]) if len(shown) else reached
         told = _grown_from(int(window[first, rw.OUT_SSTHRESH]), most, recurs=not marked), False

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Thresholds that differ by less than this factor agree: any of them is off by a tenth at most.
 AGREE = 1.1
 #: A window that came so near to another has reached it: so well are windows known (`window_choice.MOST_UNUSED`).
-NEAR = 1.02
+NEAR = 1 + choice.MOST_UNUSED
 #: In fewer events, each of which mostly delivers two segments, no window grows by more than what chance may do: before
 #: any loss CUBIC's does so by one in twenty, and few curves are steeper.
 TOO_SHORT = choice.AS_GOOD_EARLY * SLOWEST_WITHOUT_LOSS // 2
