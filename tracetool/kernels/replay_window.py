@@ -232,7 +232,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
             recovered, flight = 0 if timed_out else r, e[PIPE_BEFORE]
             w[CWND] = 1  # what was in flight meanwhile is not known so well
             w[WINDOW_SHOWN] = 0
-            begin_round(w, e[NXT_BEFORE], e[TIME])
+            begin_round(w, e[UNA], e[TIME])  # anew with this event, as if it were the first
         if r == 0 or w[UNKNOWN_START]:  # once it is known, only sends raise it: duplicate ACKs may cease to count
             w[CWND] = max(w[CWND], e[PIPE_BEFORE])
         if write:
