@@ -210,17 +210,23 @@ def find_begin(
 
 
 @bare_kernel
-def resume(board: Ints, s: Ints, b: Ints, now: int, mss: int, later: Ints) -> None:
-    """Be within the recovery that a capture without SACK begins in.
-
-    Its window is the threshold, and so is the flight at its end: what is outstanding beyond that, duplicate ACKs have
-    told to be delivered. The board has room, and begins at `BEGIN_UNA`; `later` is not looked at.
-    """
+def be_within(board: Ints, s: Ints, b: Ints, now: int, mss: int, later: Ints) -> None:
+    """Be in Recovery with what was outstanding; the board has room, and begins at `BEGIN_UNA`."""
     add_segments(board, s, b[BEGIN_UNA], b[BEGIN_NXT], now, mss, UNSEEN | STALE, np.bool_(False), later)
     s[SND_NXT] = b[BEGIN_NXT]
-    s[SACKED_OUT] = max(s[TAIL] - s[HEAD] - max(b[BEGIN_FLIGHT], 1), 0)
     s[CA_STATE] = RECOVERY
     s[HIGH_SEQ] = b[BEGIN_HIGH]
     s[TIMER_START] = now
     s[STARTED] = 1
+
+
+@bare_kernel
+def resume(board: Ints, s: Ints, b: Ints, now: int, mss: int, later: Ints) -> None:
+    """Be within the recovery that a capture without SACK begins in; `later` is not looked at.
+
+    Its window is the threshold, and so is the flight at its end: what is outstanding beyond that, duplicate ACKs have
+    told to be delivered.
+    """
+    be_within(board, s, b, now, mss, later)
+    s[SACKED_OUT] = max(s[TAIL] - s[HEAD] - max(b[BEGIN_FLIGHT], 1), 0)
     mark_lost(board, s, s[HEAD])

@@ -10,34 +10,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from tracetool.kernels._bare import bare_kernel
-from tracetool.kernels.replay_begin import ACK, BEGIN_HIGH, BEGIN_NXT, BEGIN_UNA, first_ack
-from tracetool.kernels.replay_board import add_segments, find, link_newest, mark_lost, unlink
+from tracetool.kernels.replay_begin import ACK, BEGIN_HIGH, BEGIN_NXT, BEGIN_UNA, be_within, first_ack
+from tracetool.kernels.replay_board import find, link_newest, mark_lost, unlink
 from tracetool.kernels.replay_columns import (
-    CA_STATE,
     DUPLICATE_ACKS,
     EVER_RETRANS,
     HEAD,
-    HIGH_SEQ,
     HIGHEST_SACK,
     MAX_UNSEEN,
-    RECOVERY,
     RETRANS,
     RETRANS_OUT,
     SACKED,
     SACKED_OUT,
     SEQ,
-    SND_NXT,
-    STALE,
-    STARTED,
     TAGS,
-    TIMER_START,
-    UNSEEN,
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     import numpy.typing as npt
 
     Ints = npt.NDArray[np.int64]
@@ -100,16 +91,10 @@ def find_begin_sack(
 
 
 @bare_kernel
-def resume_sack(
-    board: Ints, s: Ints, b: Ints, time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks,
-    edges: Ints, edges_at: Ints, mss: int, later: Ints,
-) -> None:  # fmt: skip
-    """Be within the recovery that a capture with SACK begins in; parameters as of `replay`, `b` as found."""
+def tag_delivered(board: Ints, s: Ints, b: Ints, edges: Ints) -> None:
+    """Tag what an ACK says to be SACKed."""
     mask = board.shape[0] - 1
-    add_segments(board, s, b[BEGIN_UNA], b[BEGIN_NXT], time[0], mss, UNSEEN | STALE, np.bool_(False), later)
-    s[SND_NXT] = b[BEGIN_NXT]
-    first = first_ack(outbound, flags)
-    for k in range(edges_at[first], edges_at[first + 1] - 1, 2):
+    for k in range(0, len(edges) - 1, 2):
         if b[BEGIN_UNA] < edges[k] < edges[k + 1] <= b[BEGIN_NXT]:
             s[HIGHEST_SACK] = max(s[HIGHEST_SACK], edges[k + 1])
             for n in range(find(board, s, edges[k]), find(board, s, edges[k + 1] - 1) + 1):
@@ -117,26 +102,46 @@ def resume_sack(
                     board[n & mask, TAGS] |= SACKED
                     s[SACKED_OUT] += 1
                     unlink(board, s, n)
-    holes = find(board, s, s[HIGHEST_SACK] - 1)
-    for n in range(s[HEAD], holes):
+
+
+@bare_kernel
+def tag_holes(board: Ints, s: Ints, beyond: int) -> None:
+    """Hold for lost what is not SACKed before segment `beyond`, and sent again."""
+    mask = board.shape[0] - 1
+    for n in range(s[HEAD], beyond):
         if not board[n & mask, TAGS] & SACKED:
             mark_lost(board, s, n)
             board[n & mask, TAGS] |= RETRANS | EVER_RETRANS
             s[RETRANS_OUT] += 1
             link_newest(board, s, n)
+
+
+@bare_kernel
+def not_again(board: Ints, s: Ints, seq: int, end: int, beyond: int) -> None:
+    """What is sent again only now, before segment `beyond`, had not been yet."""
+    mask = board.shape[0] - 1
+    for n in range(find(board, s, seq), beyond):
+        if board[n & mask, SEQ] >= end:
+            break
+        if board[n & mask, TAGS] & RETRANS:
+            board[n & mask, TAGS] &= ~(RETRANS | EVER_RETRANS)
+            s[RETRANS_OUT] -= 1
+            unlink(board, s, n)
+
+
+@bare_kernel
+def resume_sack(
+    board: Ints, s: Ints, b: Ints, time: Ints, outbound: Flags, seq: Ints, ack: Ints, payload: Ints, flags: Marks,
+    edges: Ints, edges_at: Ints, mss: int, later: Ints,
+) -> None:  # fmt: skip
+    """Be within the recovery that a capture with SACK begins in; parameters as of `replay`, `b` as found."""
+    be_within(board, s, b, time[0], mss, later)
+    first = first_ack(outbound, flags)
+    tag_delivered(board, s, b, edges[edges_at[first] : edges_at[first + 1]])
+    beyond = find(board, s, s[HIGHEST_SACK] - 1)
+    tag_holes(board, s, beyond)
     for i in range(len(time)):
         if not outbound[i] and flags[i] & ACK and ack[i] >= b[BEGIN_NXT]:
             break
-        if not outbound[i] or payload[i] == 0 or seq[i] >= s[HIGHEST_SACK] or seq[i] < b[BEGIN_UNA]:
-            continue
-        for n in range(find(board, s, seq[i]), holes):  # sent again only now
-            if board[n & mask, SEQ] >= seq[i] + payload[i]:
-                break
-            if board[n & mask, TAGS] & RETRANS:
-                board[n & mask, TAGS] &= ~(RETRANS | EVER_RETRANS)
-                s[RETRANS_OUT] -= 1
-                unlink(board, s, n)
-    s[CA_STATE] = RECOVERY
-    s[HIGH_SEQ] = b[BEGIN_HIGH]
-    s[TIMER_START] = time[0]
-    s[STARTED] = 1
+        if outbound[i] and payload[i] > 0 and b[BEGIN_UNA] <= seq[i] < s[HIGHEST_SACK]:
+            not_again(board, s, seq[i], seq[i] + payload[i], beyond)
