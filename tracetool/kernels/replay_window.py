@@ -238,7 +238,7 @@ def replay_window(events: Ints, h: Ints, w: Ints, out: Ints, limit: int) -> None
         if write:
             note_before(w, out[r])
         if recovered and (w[WINDOW_SHOWN] or e[OPS] & OP_REDUCTIONS):
-            # no window grows by an eighth in a round trip: then it took some ACKs to fill it again
+            # that a window grows by an eighth in its first round trip is rare: then it took some ACKs to fill it again
             window = w[CWND] if 8 * (w[CWND] - flight) > w[CWND] else flight
             for q in range(recovered if write else 0):
                 out[q, OUT_CWND] = window
